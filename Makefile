@@ -10,6 +10,11 @@ SUBMIT = $(if $(filter virtual box-mpirun box-sge,$(value SITE)),$(CLUSTER) exec
 # What `python3 -m venv` needs on a bare Debian machine.
 PYTHON_PACKAGES := python3 python3-venv
 
+# Below, the user's PYTHON, SHELL or PYTHONPATH would replace those of this file.
+ifneq ($(findstring e,$(filter-out --%,$(firstword -$(MAKEFLAGS)))),)
+$(error make -e, or an e in MAKEFLAGS, has variables of the environment replace those of the Makefile: \
+    leave it out)
+endif
 ACTIVATED := $(value WYEAST_ROOT)
 CHOSEN_BEFORE := $(value WYEAST_ACTIVATED)
 export WYEAST_ROOT := $(CURDIR)
@@ -34,6 +39,10 @@ endef
 HERE := $(dir $(lastword $(MAKEFILE_LIST)))
 script = '$(subst ','\'',$(HERE)campaign/bin/$1)'
 
+# What is on or off. Whoever gives 0, or no, wants it off, and gets nothing else by accident.
+SWITCHES := AGAIN ALLOW_UNSIGNED ALL_PAIRS DRY_RUN ESTIMATE INSECURE KEEP_IMAGES RAW_BY_RANK REDACT \
+    WITH_IMAGES
+
 # A target takes the variables in the brackets that end its help line. Anything else on the
 # command line is refused before anything is done; environment variables are not checked.
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
@@ -45,6 +54,8 @@ REFUSED := $(shell goals=$(call shell_word,$(MAKECMDGOALS)) given=$(call shell_w
 $(if $(REFUSED)$(filter-out 0,$(.SHELLSTATUS)),$(error $(or $(REFUSED),awk could not read the Makefile)))
 $(foreach name,$(GIVEN),$(if $(call quoted,$(name)),)\
     $(eval override $(name) := $$(value $(name)))$(eval export $(name)))
+$(foreach name,$(filter $(SWITCHES),$(GIVEN)),$(if $(subst x1,,x$(strip $(value $(name)))),\
+    $(if $(value $(name)),$(error $(name)=$(value $(name)): give $(name)=1, or leave it out))))
 endif
 # A checkout that was copied with what is installed in it would run the other one's programs.
 ifneq ($(filter-out help clean,$(MAKECMDGOALS)),)
@@ -150,8 +161,9 @@ MEASURE = $(PYTHON) -m campaign $(call option,--site,SITE) $(call option,--tier,
     $(call option,--images,IMAGES) $(call option,--checks,CHECKS) \
     $(call option,--resume,RESUME) $(call flag,--estimate,ESTIMATE) \
     $(call option,--host-mpi,HOST_MPI) $(call flag,--raw-by-rank,RAW_BY_RANK) \
+    $(call flag,--all-pairs,ALL_PAIRS) \
     $(call option,--study,STUDY) $(call option,--driver,DRIVER)
-run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS or BUDGET=15m, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, RESUME, ESTIMATE, STUDY, DRIVER=job, IMAGES_FROM, BUILDER, BOOTSTRAP)
+run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS or BUDGET=15m, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, ALL_PAIRS=1, RESUME, ESTIMATE, STUDY, DRIVER=job, IMAGES_FROM, BUILDER, BOOTSTRAP)
 	@. ./activate && $(MEASURE) --look $(if $(filter file,$(origin SITE)),--site-by-default)
 	@$(MAKE) --no-print-directory images
 	@. ./activate && $(SUBMIT) $(MEASURE)
@@ -164,7 +176,7 @@ nightly: ## measure a night, repeat what is worse, decide (SITE, TIER, ROUNDS, I
 	    $(call option,--checks,CHECKS) $(call option,--name,NAME) $(call option,--resume,RESUME) \
 	    $(call option,--keep-nights,KEEP_NIGHTS) $(call flag,--dry-run,DRY_RUN)
 
-study: .wyeast/venv/.for-run ## repeat a report and test its claims (PAPER=<name>, SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, ESTIMATE, IMAGES_FROM, BUILDER)
+study: .wyeast/venv/.for-run ## repeat a report and test its claims (PAPER=<name>, SITE, TIER, ROUNDS, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, ALL_PAIRS, ESTIMATE, IMAGES_FROM, BUILDER)
 	@images=$$($(PYTHON) -m campaign.choice --study=$(call quoted,PAPER)) && $(MAKE) \
 	    --no-print-directory run STUDY=$(call quoted,PAPER) \
 	    IMAGES=$(or $(call given,IMAGES),"$$images")

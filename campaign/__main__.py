@@ -50,6 +50,10 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         "--raw-by-rank", action="store_true",
         help="keep each rank's time for every iteration of a communication",
     )  # fmt: skip
+    parser.add_argument(
+        "--all-pairs", action="store_true",
+        help="compare every two implementations, and not each with the base alone",
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, help="seed of the rounds' order (drawn at random)")
     parser.add_argument(
         "--like", metavar="CAMPAIGN",
@@ -80,6 +84,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     options = parser.parse_args(words)
     request.refuse_with_budget(options)
+    request.refuse_all_pairs(options)
     # With a budget a campaign has its first round, and further ones as it decides.
     options.rounds = options.rounds or (1 if options.budget else None)
     return options

@@ -131,6 +131,7 @@ def new_campaign(
         **({"like": options.like} if options.like else {}),
         "time_limit": options.time_limit,
         "raw_by_rank": options.raw_by_rank,
+        **({"all_pairs": True} if options.all_pairs else {}),
         "order_seed": seed,
         **({"design": design.model_dump()} if design else {}),
         "repeat_beyond": REPEAT_BEYOND,
@@ -226,6 +227,12 @@ def as_before(options: argparse.Namespace) -> None:
     options.seed, options.checks = manifest.order_seed, manifest.checks
     options.study, options.time_limit = manifest.study, manifest.time_limit
     options.raw_by_rank = options.raw_by_rank or bool(manifest.raw_by_rank)
+    if options.all_pairs and not manifest.all_pairs:
+        raise CampaignError(
+            f"ALL_PAIRS cannot be given with --like={options.like}: that campaign compares with a "
+            "base alone, and what repeats it is tested as it was"
+        )
+    options.all_pairs = manifest.all_pairs
     options.name = options.name or manifest.name
     options.images = ",".join(
         f"{table.split_variant(name)[0]}+{HOST}" if name in marked else name for name in names

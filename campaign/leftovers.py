@@ -21,7 +21,7 @@ from records.base import CampaignError
 from records.campaign import is_imported
 from records.journal import copied_from
 from records.manifest import read_manifest
-from records.processes import end, known, processes, running_for
+from records.processes import end, known, name_of, processes, running_for, stat_of
 from records.schedule import Schedule
 from site_configs.site_file import LOCAL
 
@@ -32,6 +32,8 @@ LONGEST_S = 30.0
 LONGEST_QUEUED_S = 5 * queues.ANSWER_S
 #: How often Slurm is asked whether it still has a job.
 POLL_S = 1.0
+#: The program by which Apptainer mounts an image where the kernel does not do it for users.
+MOUNTS = "squashfuse_ll"
 
 
 class NotAsked(CampaignError):
@@ -46,7 +48,8 @@ def still_ours(campaign: Path, sessions: Mapping[int, int]) -> set[int]:
     """Return which of these sessions still belong to a launch, by their first process' start.
 
     A number that another process has got since is not ours. Raises CampaignError if the
-    first process has ended and others are there: it is unknown whose they are.
+    first process has ended and others are there: it is unknown whose they are. Mounts that serve no
+    container any more are nobody's, and are ended here.
     """
     here, ours = processes(), set()
     for session, start in sessions.items():
@@ -54,12 +57,27 @@ def still_ours(campaign: Path, sessions: Mapping[int, int]) -> set[int]:
         if session in here:
             if here[session].started == start:
                 ours.add(session)
-        elif unknown := [pid for pid in members if here[pid].works_for != str(campaign)]:
+            continue
+        end(orphans := set(filter(serves_nobody, members)))
+        unknown = [pid for pid in members if here[pid].works_for != str(campaign)]
+        if unknown := [pid for pid in unknown if pid not in orphans]:
             raise CampaignError(
                 f"process {unknown[0]} may belong to a launch of {campaign.name}, whose first "
                 "process has ended, and nothing is measured while it runs; end it and resume"
             )
     return ours
+
+
+def serves_nobody(pid: int) -> bool:
+    """Return whether a process has an image mounted for a container whose starter has ended.
+
+    That is what kills leave of a container most often, and it ends by itself only sometimes.
+    """
+    try:
+        _, parent, _, session = stat_of(pid)[:4]
+        return name_of(pid) == MOUNTS and stat_of(int(parent))[3] != session
+    except (OSError, ValueError, IndexError):
+        return False
 
 
 def end_all(campaign: Path, sessions: Mapping[int, int] | None = None) -> int:

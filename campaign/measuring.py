@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from records.campaign import KnownLaunches, read_campaign
 from records.events import Ended, Wave
 from records.fold import State
 from records.following import following
-from records.kept import read_records
+from records.kept import Kept, Shelf, kept_launches, records_of
 from records.manifest import (
     Design,
     Manifest,
@@ -190,18 +191,22 @@ def whole(campaign: Path, manifest: Manifest, progress: CampaignProgress) -> boo
     elif not manifest.finished_utc:
         manifest = manifest.changed(finished_utc=files.utc_now())
         write_manifest(campaign, manifest)
-    say_overhead(campaign, manifest, progress)
-    for sentence in findings(campaign, manifest.site):
-        progress.say(sentence)
+    shelf = Shelf()
+    with shelf.held():
+        # What stands in the packs is looked for once, for both.
+        launches = kept_launches(campaign, shelf)
+        say_overhead(launches, manifest, progress)
+        for sentence in findings(campaign, launches, manifest.site):
+            progress.say(sentence)
     return not missing and all(one.reframe_exit_code == 0 for one in manifest.rounds_done)
 
 
-def say_overhead(campaign: Path, manifest: Manifest, progress: CampaignProgress) -> None:
+def say_overhead(launches: Iterable[Kept], manifest: Manifest, progress: CampaignProgress) -> None:
     """Print how much of the campaign's time the launches themselves took."""
-    records = list(read_records(campaign))
-    of_launches = sum(record.wall_s or 0.0 for record in records)
+    took = [record.wall_s or 0.0 for record in records_of(launches)]
+    of_launches = sum(took)
     of_rounds = sum(one.wall_s for one in manifest.rounds_done)
     ratio = f" (ratio {of_rounds / of_launches:.2f})" if of_launches else ""
     progress.say(
-        f"{len(records)} launches took {of_launches:.0f} s, the rounds {of_rounds:.0f} s{ratio}"
+        f"{len(took)} launches took {of_launches:.0f} s, the rounds {of_rounds:.0f} s{ratio}"
     )

@@ -1,22 +1,29 @@
-"""How a campaign's launches compare with their references, in sentences for its end."""
+"""How a campaign's launches compare with their references, in sentences for its end.
+
+And which slowdown these would have shown: that nothing missed one is worth no more than that.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 from records.files import json_of
-from records.kept import kept_launches
+from records.kept import Kept
 from records.references import METRICS_FILE
 
 SHOWN = 10
 
 
-def findings(campaign: Path, site: str) -> list[str]:
-    """Return sentences about stale references and launches that were worse or better."""
+def findings(campaign: Path, launches: Iterable[Kept], site: str) -> list[str]:
+    """Return sentences about stale references, launches that were worse or better, and power.
+
+    `launches` are the campaign's, as whoever asks has found them.
+    """
     stale: Counter[str] = Counter()
     found: dict[str, Counter[str]] = {"worse": Counter(), "better": Counter()}
-    for launch in kept_launches(campaign):
+    for launch in launches:
         try:
             data = json_of(launch.read(METRICS_FILE).decode())
             if data["stale"]:
@@ -42,7 +49,10 @@ def findings(campaign: Path, site: str) -> list[str]:
         shown = "; ".join(f"{what} ({many(count)})" for what, count in counted[:SHOWN])
         more = f"; and {len(counted) - SHOWN} more" if len(counted) > SHOWN else ""
         sentences.append(f"{kind} than the reference: {shown}{more}{ending}")
-    return sentences
+    # It loads SciPy, which takes a second that no campaign's beginning has to wait for.
+    from analysis.references.missed import held_references, power_sentences
+
+    return [*sentences, *power_sentences(list(held_references(campaign).values()))]
 
 
 def many(count: int) -> str:

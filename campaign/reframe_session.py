@@ -130,6 +130,7 @@ class ReframeSession:
         environment = {
             **for_reframe(
                 os.environ,
+                manifest.site_data or {},
                 RFM_CONFIG_PATH=str(self.root / "site_configs"),
                 RFM_SYSTEM=manifest.site,
                 RFM_COLORIZE="no",

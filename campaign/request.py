@@ -26,17 +26,22 @@ from site_configs.site_file import seconds_of
 
 #: The default number of rounds where rounds are fixed.
 ROUNDS = 3
+MOST_ROUNDS = 999_999
 #: The tier whose campaigns have a budget by default: the site's, or this one in seconds, with which
 #: a bare machine has its report in 15 minutes, with set-up and two images. The other tiers
 #: are as large as a report or a site, however long that takes.
 BUDGET_TIER, BUDGET_S = "quick", 540.0
+#: Of `make run`: 1 is the only value that they are given.
+FLAGS = ("RAW_BY_RANK", "ALL_PAIRS")
 FOUND = re.compile(r"^Found (\d+) check", re.MULTILINE)
 
 
 def number_of_rounds(words: str) -> int:
     """Return a number of rounds; raise CampaignError for anything else."""
-    if not re.fullmatch(r"[0-9]{1,6}", words) or int(words) < 1:
-        raise CampaignError(f"ROUNDS={words}: a campaign has at least one round; give a number")
+    if not re.fullmatch(r"[0-9]{1,6}", words) or not 1 <= int(words) <= MOST_ROUNDS:
+        raise CampaignError(
+            f"ROUNDS={words}: a campaign has 1 to {MOST_ROUNDS} rounds; give such a number"
+        )
     return int(words)
 
 
@@ -81,6 +86,15 @@ def refuse_with_budget(options: argparse.Namespace) -> None:
             raise CampaignError(
                 f"BUDGET cannot be given with {name}={value}: {why}; give one of them"
             )
+
+
+def refuse_all_pairs(options: argparse.Namespace) -> None:
+    """Raise CampaignError if a campaign that has begun is to be one of all pairs from now on."""
+    if options.all_pairs and options.resume:
+        raise CampaignError(
+            f"ALL_PAIRS cannot be given with RESUME={options.resume}: what is compared is declared "
+            "before anything is measured; a campaign of all pairs continues as one by itself"
+        )
 
 
 def refuse(root: Path, options: argparse.Namespace) -> None:
@@ -185,7 +199,7 @@ def matching(root: Path, options: argparse.Namespace, names: Sequence[str]) -> i
         table.split_variant(name)[0] if f"+{HOST}" in name else name for name in names
     ]  # the MPI that is bound in is not looked at here
     environment = {
-        **for_reframe(os.environ, RFM_CONFIG_PATH=str(root / "site_configs"),
+        **for_reframe(os.environ, {}, RFM_CONFIG_PATH=str(root / "site_configs"),
                       RFM_SYSTEM=options.site, RFM_COLORIZE="no"),
         "WYEAST_ROOT": str(root), "PYTHONPATH": str(root),
         "WYEAST_TIER": options.tier, "WYEAST_IMAGES": ",".join(plain),
@@ -222,6 +236,7 @@ def command_of(options: argparse.Namespace) -> str:
              "ROUNDS": None if options.budget else options.rounds,
              "BUDGET": options.budget and time_in_words(options.budget),
              "HOST_MPI": options.host_mpi, "RAW_BY_RANK": int(options.raw_by_rank) or None,
+             "ALL_PAIRS": int(options.all_pairs) or None,
              "CHECKS": options.checks, "IMAGES": options.images}  # fmt: skip
     if options.resume:
         return command_line(["make", "run"], {"SITE": options.site,
@@ -236,9 +251,8 @@ def command_of(options: argparse.Namespace) -> str:
         own = {"--like": options.like}
     else:
         own |= {f"--{key.lower().replace('_', '-')}": given[key] for key in given
-                if key != "RAW_BY_RANK"} | {"--study": options.study}  # fmt: skip
+                if key not in FLAGS} | {"--study": options.study}  # fmt: skip
     words = {"--site": options.site, "--host-mpi": options.host_mpi, **own}
     command = [f"{name}={value}" for name, value in words.items() if value not in (None, "")]
-    return shlex.join(
-        ["python", "-m", "campaign", *command, *["--raw-by-rank"][: options.raw_by_rank]]
-    )
+    command += [f"--{key.lower().replace('_', '-')}" for key in FLAGS if given[key]]
+    return shlex.join(["python", "-m", "campaign", *command])

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from cluster.description import ClusterError
 from containers import apt
-from containers.sources import SourceError, fetch_wheel, load_sources
-from containers.staging import unpack_wheel
+from containers.sources import SourceError, fetch_wheel, load_sources, unpack_wheel
 
 #: What is unpacked even where the machine has it: its own may be of another version tomorrow, and
 #: is set up for other things.

@@ -14,7 +14,7 @@ from pathlib import Path
 from containers import programs
 from containers.apptainer import CallError, apptainer_command, call, state_folder
 from containers.programs import ProvisionError
-from records.causes import NO_FUSE, NO_NAMESPACES
+from records.ailments.of_machines import NO_FUSE, NO_NAMESPACES
 
 CLONE_NEWUSER = 0x10000000
 #: With what errors AppArmor refuses a user namespace, where the kernel says that it does, where its

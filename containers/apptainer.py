@@ -37,6 +37,8 @@ C_LIBRARY = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libreso
 STARTS_NOTHING = (
     "--version", "build", "buildcfg", "key", "pull", "push", "sif", "sign", "verify",
 )  # fmt: skip
+#: What is in /proc and root alone may write.
+OF_THE_KERNEL = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 #: Options of `exec` that have no value; every other one is given as one word, `--name=value`.
 FLAGS = (
     "--cleanenv", "--contain", "--ipc", "--no-home", "--pid", "--sharens", "--userns"
@@ -85,9 +87,24 @@ def exec_options() -> list[str]:
       image's own /opt, where its MPI and programs are.
     - `--userns` as root: root may lack the capabilities of the privileged way (in a container or
       a restricted machine), and a launch then runs alike for root and for an ordinary user.
+    - As root, what the kernel does for whoever writes in /proc is read-only: `guard` cannot make it
+      so.
     """
     options = ["--cleanenv", "--no-home", "--no-mount=/opt"]
-    return ["--userns", *options] if os.geteuid() == 0 else options
+    if os.geteuid():
+        return options
+    places = (f"/proc/{name}" for name in OF_THE_KERNEL if os.path.exists(f"/proc/{name}"))
+    return ["--userns", *options, *(mount_option(one, one, writable=False) for one in places)]
+
+
+def guard(folder: str = "") -> list[str]:
+    """Return the words before a command that starts containers: nothing, except as root.
+
+    For what root starts the machine is read-only (containers/guarded.py), but for the folder.
+    """
+    if os.geteuid():
+        return []
+    return [sys.executable, "-IS", str(Path(__file__).with_name("guarded.py")), folder]
 
 
 def launch_options(alone: bool, together: bool = False) -> list[str]:
@@ -104,7 +121,7 @@ def launch_options(alone: bool, together: bool = False) -> list[str]:
     - `together`, where several containers on a node have a rank each: they have one user namespace,
       which the first one makes and those of the same parent join. Across two of them no rank may
       copy from another's memory, and MPICH 5 does not look whether it may before it aborts.
-    - No `--contain`: it hides /dev with the devices of fabrics. So /dev/shm is the machine's.
+    - No `--contain`: it hides /dev with the devices of fabrics.
     """
     options = [*exec_options(), "--no-mount=cwd"]
     if os.geteuid() == 0:
@@ -177,7 +194,8 @@ def command(*words: str | Path | Admitted) -> list[str]:
         _check_exec(words[1:])
     elif verb not in STARTS_NOTHING:
         raise NotAdmitted(f"`apptainer {verb}` may run code from an image, so it is not used here")
-    return [str(apptainer_command()), *map(str, words)]
+    guarded = guard() if verb == "exec" else []
+    return [*guarded, str(apptainer_command()), *map(str, words)]
 
 
 def _check_exec(words: tuple[str | Path | Admitted, ...]) -> None:

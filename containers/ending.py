@@ -4,7 +4,8 @@ import errno
 import sys
 from collections.abc import Callable
 
-from records.causes import FULL_DISK, harmless
+from records.ailments.of_machines import FULL_DISK
+from records.causes import harmless
 from records.files import only_owner_writes
 from records.terminal_encoding import suit_terminal
 

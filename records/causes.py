@@ -6,6 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from records.ailments.known import Known
+from records.ailments.table import KNOWN
+
 #: The most characters of a cause: a program may have written megabytes into one line.
 LONGEST = 400
 #: What moves a terminal's cursor or colours its text.
@@ -62,104 +65,6 @@ CONTROLS = re.compile(
 )
 REPLACED = "\N{REPLACEMENT CHARACTER}"
 
-
-@dataclass(frozen=True)
-class Known:
-    """A cause that is known by what was said, and what to say of it.
-
-    `examples` are what kernels, launchers and Apptainer say of it.
-    """
-
-    said: re.Pattern[str]
-    sentence: str
-    examples: tuple[str, ...]
-
-
-FULL_DISK = Known(
-    re.compile(r"(?i)no space left on device|disk quota exceeded"),
-    "the disk is full; free some space and run it again",
-    ("No space left on device", "Disk quota exceeded"),
-)
-
-#: What programs, Go's runtime and shells say of a limit for files.
-FILE_LIMIT = Known(
-    re.compile(r"(?i)file too large|file size limit exceeded"),
-    "a file became larger than it may (ulimit -f)",
-    ("File too large", "File size limit exceeded"),
-)
-
-#: A program that is in the image, and is not seen there.
-HIDDEN_PROGRAM = Known(
-    re.compile(r'"[^"\n]+": executable file not found in \$PATH'),
-    "if the image has it, something is mounted over the image's /opt: a line `bind path` of "
-    "the machine's apptainer.conf, or a variable such as APPTAINER_BIND that the site names",
-    ('"preflight": executable file not found in $PATH',),
-)
-
-NO_PROC = Known(
-    re.compile(r"(?i)can't mount proc filesystem|mount proc->/proc error"),
-    "a launch has process ids of its own, for which the kernel mounts no /proc where parts of "
-    "that are covered, as in a container of Docker, Podman or Kubernetes: run this outside, or "
-    "uncover it (--security-opt systempaths=unconfined; Podman: unmask=ALL; Kubernetes: "
-    "procMount: Unmasked)",
-    ("can't mount proc filesystem to /proc", "mount proc->/proc error: operation not permitted"),
-)
-
-#: Without them an ordinary user's Apptainer starts nothing.
-NO_NAMESPACES = Known(
-    re.compile(
-        r"(?i)(?:failed to create|not allowed to create|requires|cannot create) user namespaces?"
-        r"|create user namespace|user namespaces may not be enabled"
-        r"|user namespaces? (?:is|are) (?:not|disabled)|max_user_namespaces"
-        # mmdebstrap's words.
-        r"|unshare syscall failed|failed to unshare the user namespace"
-    ),
-    "containers need user namespaces: ask those who run the machine to allow them "
-    "(user.max_user_namespaces above 0; where there are such settings, "
-    "kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0), or "
-    "for an Apptainer with its setuid part; inside a container of Docker or Podman it is its "
-    "seccomp profile that refuses them: --security-opt seccomp=unconfined",
-    ("Failed to create user namespace", "user namespaces are disabled"),
-)
-
-#: What unshare(1) says, which makes the namespaces of the cluster in a box, as root.
-NO_NAMESPACES_FOR_ROOT = Known(
-    re.compile(r"unshare: unshare failed"),
-    "not even root is given namespaces here: a container of Docker or Podman gives them with "
-    "--privileged; elsewhere see the limits in /proc/sys/user",
-    ("unshare: unshare failed",),
-)
-
-NO_FUSE = Known(
-    re.compile(
-        r"(?i)(?:open|find|access)(?:ing)? /dev/fuse|/dev/fuse: |fuse: device not found"
-        r"|(?:squashfuse|fusermount3?)\b.{0,200}not found"
-    ),
-    "images are mounted through /dev/fuse: ask those who run the machine to provide it, open to "
-    "all (mode 0666), or an Apptainer with its setuid part",
-    ("fuse: device not found, try 'modprobe fuse' first", "squashfuse not found"),
-)
-
-#: What Apptainer says, in any mode.
-NO_NAME = Known(
-    re.compile(r"(?i)unknown userid \d+"),
-    "Apptainer starts nothing for a user whose name this machine does not know (getent passwd "
-    "$(id -u)): ask those who run it to add the user",
-    ("user: unknown userid 54321",),
-)
-
-NO_SUBORDINATE_IDS = Known(
-    re.compile(r"(?i)/etc/sub[ug]id|newuidmap.{0,200}(?:not found|not allowed|failed)"),
-    "building needs a range of subordinate ids, which an administrator gives; images that others "
-    "have built need none: make pull",
-    ("no range of ids for this user in /etc/subuid", "newuidmap was not found in PATH"),
-)
-
-#: All known causes. What a limit of namespaces says may also say that there is no space.
-KNOWN = (
-    NO_PROC, NO_NAMESPACES, NO_NAMESPACES_FOR_ROOT, NO_FUSE, NO_NAME, NO_SUBORDINATE_IDS,
-    HIDDEN_PROGRAM, FULL_DISK, FILE_LIMIT,
-)  # fmt: skip
 
 #: What separates messages from each other: at least three signs, none of a word.
 RULER = re.compile(r"[^\w\s]{3,}")

@@ -86,6 +86,40 @@ class Transport(Record):
     evidence: str
 
 
+class DeviceBytes(Record):
+    """What a network device carried, and the devices that it lies on or under."""
+
+    device: str
+    kind: Literal["net", "infiniband", "cxi"]
+    sent_bytes: Count
+    received_bytes: Count
+    stacked: list[str]
+
+    @property
+    def both_ways(self) -> int:
+        """Return how many bytes it carried in the direction in which these were fewer."""
+        return min(self.sent_bytes, self.received_bytes)
+
+
+class Fabric(Record):
+    """What the devices of a host carried while its ranks exchanged a known volume of messages."""
+
+    record: Literal["result"]
+    operation: Literal["fabric"]
+    host: str
+    ranks: Positive
+    #: To ranks of other hosts, and as much from there.
+    between_bytes: Count
+    #: From ranks of this host to each other.
+    within_bytes: Count
+    #: Of that, what ranks copied by one call of the kernel from each other's memory.
+    cma_bytes: Count
+    #: How many ranks had XPMEM open.
+    xpmem_ranks: Count
+    counted_devices: Count
+    devices: list[DeviceBytes]
+
+
 class Startup(Record):
     """When the ranks of one launch arrived, in seconds since the epoch by rank.
 

@@ -24,8 +24,8 @@ from records.causes import one_line
 #: Prints the script's process, the time since the node's start, what the kernel says of each
 #: process, and how often each link has lost or regained its carrier.
 COMMAND = (
-    "{ echo $$; cat /proc/uptime /proc/[0-9]*/stat; "
-    "grep -H '' /sys/class/net/*/carrier_changes; } 2>/dev/null"
+    "{ echo $$; cat /proc/uptime /proc/[0-9]*/stat; for link in /sys/class/net/*/carrier_changes; "
+    'do read -r count <"$link" && echo "$link:$count"; done; } 2>/dev/null'
 )
 #: Links that come and go with containers and virtual machines, and the machine's own.
 PASSING = ("lo", "veth", "docker", "br-", "virbr", "cni", "tap", "ifb")
@@ -104,13 +104,41 @@ class SeenProcess:
     waited_for: int
 
 
+class SeenProcesses(Mapping[int, SeenProcess]):
+    """The processes of a look; what the kernel said of each is only read when it is asked for."""
+
+    def __init__(self, lines: Mapping[int, str]) -> None:
+        #: Lines of /proc/PID/stat.
+        self.lines = lines
+
+    def __getitem__(self, pid: int) -> SeenProcess:
+        if found := process_of(self.lines[pid]):
+            return found
+        raise KeyError(pid)
+
+    def __iter__(self) -> Iterator[int]:
+        return (pid for pid in self.lines if process_of(self.lines[pid]))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def changed(self, other: SeenProcesses) -> Iterator[SeenProcess]:
+        """Yield those of which another look said something else, or nothing.
+
+        Of most nothing has changed: they have done nothing meanwhile.
+        """
+        for pid, line in self.lines.items():
+            if line != other.lines.get(pid) and (one := process_of(line)):
+                yield one
+
+
 @dataclass(frozen=True)
 class Look:
     """What COMMAND printed."""
 
     script: int
     uptime_s: float
-    processes: Mapping[int, SeenProcess]
+    processes: SeenProcesses
     carriers: Mapping[str, int]
 
 
@@ -137,14 +165,17 @@ def look_of(lines: Sequence[str]) -> Look | None:
         script, uptime_s = int(lines[0]), float(lines[1].split()[0])
     except (IndexError, ValueError):
         return None
-    carriers, processes = {}, {}
+    carriers: dict[str, int] = {}
+    processes: dict[int, str] = {}
     for line in lines[2:]:
-        path, colon, count = line.rpartition(":")
-        if line.startswith("/sys/class/net/") and colon and count.isdigit():
-            carriers[path.split("/")[4]] = int(count)
-        elif one := process_of(line):
-            processes[one.pid] = one
-    return Look(script, uptime_s, processes, carriers)
+        if line.startswith("/sys/class/net/"):
+            path, colon, count = line.rpartition(":")
+            if colon and count.isdigit():
+                carriers[path.split("/")[4]] = int(count)
+        elif (pid := line.partition(" ")[0]).isdigit():
+            # A name may have any letters, and so pretend to be another line.
+            processes.setdefault(int(pid), line)
+    return Look(script, uptime_s, SeenProcesses(processes), carriers)
 
 
 def used_by_others(before: Look, after: Look, is_local: bool) -> Iterator[tuple[str, int]]:
@@ -155,15 +186,17 @@ def used_by_others(before: Look, after: Look, is_local: bool) -> Iterator[tuple[
         while pid in look.processes:
             ours.add(pid)
             pid = look.processes[pid].parent
+    changed = [
+        (one, after.processes.get(one.pid)) for one in before.processes.changed(after.processes)
+    ]
     ended: dict[int, list[SeenProcess]] = defaultdict(list)
-    for one in before.processes.values():
-        if not is_same(one, after):
+    for one, now in changed:
+        if not is_same(one, now):
             ended[one.parent].append(one)
-    for one in before.processes.values():
-        now = after.processes.get(one.pid)
+    for one, now in changed:
         if one.is_kernel or one.pid in ours or one.parent == before.script:
             continue
-        if now is None or not is_same(one, after):
+        if now is None or not is_same(one, now):
             continue
         ticks = now.own - one.own
         if is_local:
@@ -173,10 +206,9 @@ def used_by_others(before: Look, after: Look, is_local: bool) -> Iterator[tuple[
             yield one.name, ticks
 
 
-def is_same(one: SeenProcess, later: Look) -> bool:
+def is_same(one: SeenProcess, later: SeenProcess | None) -> bool:
     """Return whether a process is there later, and not another one of its number."""
-    found = later.processes.get(one.pid)
-    return found is not None and found.started == one.started
+    return later is not None and later.started == one.started
 
 
 def all_of(parent: int, ended: Mapping[int, Sequence[SeenProcess]]) -> int:

@@ -47,7 +47,10 @@ def _twins(*names: str) -> tuple[str, ...]:
     return tuple(f"{prefix}_{name}" for name in names for prefix in ("APPTAINER", "SINGULARITY"))
 
 
+#: By which the processes of a launch are known, on each node, when it is over.
+OF_LAUNCH = "WYEAST_LAUNCH"
 TABLE = (
+    VariablesRow((OF_LAUNCH,), Fate.STAYS, told_by=("srun", "mpirun")),
     # Caches, the temporary folder, configuration, keys, registries, and how much is said.
     VariablesRow(
         _twins(
@@ -122,6 +125,9 @@ OF_APPTAINER = ("LD_LIBRARY_PATH",)
 OF_OWN_JOB = ("SLURM_*", "SBATCH_*", "SRUN_*")
 #: By which ReFrame takes its options where its command line does not have them.
 OF_REFRAME = "RFM_"
+#: What bash does of its own accord in every script that it is started with, a job's too: commands,
+#: options, and functions instead of programs. The command `module` may be one of these.
+OF_SHELLS = ("BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "BASH_FUNC_*")
 #: Where Slurm is, which is no job's.
 SLURM_CONF = "SLURM_CONF"
 #: What a variable may be called, here and in a shell.
@@ -168,12 +174,22 @@ def environment(
     return {name: value for name, value in variables.items() if name not in gone}
 
 
-def for_reframe(variables: Mapping[str, str], **own: str) -> dict[str, str]:
-    """Return the variables of a ReFrame that a campaign starts, with its own.
+def for_reframe(
+    variables: Mapping[str, str], site: Mapping[str, Any], **own: str
+) -> dict[str, str]:  # fmt: skip
+    """Return the variables of a ReFrame that a campaign on a site starts, with its own.
 
-    None of the caller's sets an option of ReFrame: a campaign is measured as it is declared.
+    None of the caller's sets an option of ReFrame, and none is a habit of shells that its jobs
+    would have, unless the site names it or has commands for jobs, which may need it: a campaign is
+    measured as it is declared.
     """
-    found = {name: value for name, value in variables.items() if not name.startswith(OF_REFRAME)}
+    kept = named(site)
+    has_commands = bool(site.get("modules") or site.get("prepare"))
+    found = {
+        name: value for name, value in variables.items()
+        if not name.startswith(OF_REFRAME)
+        and (has_commands or name in kept or not any(fnmatchcase(name, one) for one in OF_SHELLS))
+    }  # fmt: skip
     return {**found, **own}
 
 

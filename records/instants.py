@@ -16,8 +16,10 @@ from dataclasses import dataclass
 #: Prints the wall clock, the first line of /proc/stat, and the time since the start of the node
 #: before and after the wall clock; without /proc/uptime its last line is empty.
 COMMAND = (
-    "{ read -r uptime_before _ </proc/uptime; date +%s.%N; read -r uptime_after _ </proc/uptime; "
-    "head -n 1 /proc/stat; echo $uptime_before $uptime_after; } 2>/dev/null"
+    '{ read -r uptime_before _ </proc/uptime; now=$EPOCHREALTIME; [ -n "$now" ] || '
+    "now=$(date +%s.%N); read -r uptime_after _ </proc/uptime; read -r processors </proc/stat; "
+    "echo ${now%[!0-9]*}.${now#*[!0-9]}; echo $processors; "
+    "echo $uptime_before $uptime_after; } 2>/dev/null"
 )
 #: What a reading of /proc/uptime has cut off at most, in seconds.
 CUT_OFF_S = 0.01

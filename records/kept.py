@@ -275,12 +275,17 @@ def read_records(campaign: Path) -> Iterator[LaunchRecord]:
     """Yield the records of a campaign's launches that can be read, without their outputs."""
     shelf = Shelf()
     with shelf.held():
-        for one in kept_launches(campaign, shelf):
-            try:
-                yield record_in(one)
-            except (RecordError, OSError):
-                # Whoever reads the campaign with its outputs says which and why.
-                continue
+        yield from records_of(kept_launches(campaign, shelf))
+
+
+def records_of(launches: Iterable[Kept]) -> Iterator[LaunchRecord]:
+    """Yield the records of those launches that can be read, without their outputs."""
+    for one in launches:
+        try:
+            yield record_in(one)
+        except (RecordError, OSError):
+            # Whoever reads the campaign with its outputs says which and why.
+            continue
 
 
 def there(campaign: Path, state: State, number: int | None = None) -> set[str]:

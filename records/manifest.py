@@ -29,7 +29,10 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 COMMIT = re.compile(r"[0-9a-f]{40,64}")
 #: A campaign's command as campaign.request writes it: words that a shell takes for nothing else.
 _WORD = r"(?:[\w@%+=:,./-]|'[^']*'|\"'\")+"
-_GIVEN = "SITE|TIER|ROUNDS|BUDGET|IMAGES|CHECKS|HOST_MPI|RAW_BY_RANK|RESUME|PAPER|NAME|KEEP_NIGHTS"
+_GIVEN = (
+    "SITE|TIER|ROUNDS|BUDGET|IMAGES|CHECKS|HOST_MPI|RAW_BY_RANK|ALL_PAIRS|RESUME|PAPER|NAME|"
+    "KEEP_NIGHTS"
+)
 COMMAND = re.compile(
     rf"make (?:run|study|nightly)(?: (?:{_GIVEN})={_WORD})*"
     rf"|python -m campaign(?: (?='?--){_WORD})*",
@@ -125,8 +128,8 @@ DECIDED_BY: Literal[4] = 4
 #: What of a manifest is declared before the first launch, and stays as it is.
 DECLARED = (
     "schema", "campaign", "name", "site", "tier", "created_utc", "checks", "study", "like",
-    "time_limit", "raw_by_rank", "order_seed", "design", "repeat_beyond", "images", "host_mpi",
-    "site_data", "inputs", "machine", "environment", "software", "night",
+    "time_limit", "raw_by_rank", "all_pairs", "order_seed", "design", "repeat_beyond", "images",
+    "host_mpi", "site_data", "inputs", "machine", "environment", "software", "night",
 )  # fmt: skip
 
 
@@ -189,6 +192,9 @@ class Manifest(Part):
     like: str | None = None
     time_limit: str | None = None
     raw_by_rank: bool | None = None
+    #: Whether every two implementations are compared, in one family an experiment; otherwise each
+    #: is with the base alone.
+    all_pairs: bool = False
     order_seed: Annotated[int, Field(gt=-(2**63), lt=2**63)]
     images: dict[ImageName, ImageFacts]
     host_mpi: dict[str, Any] | None = None

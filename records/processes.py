@@ -35,14 +35,18 @@ def processes(since: int = 0) -> dict[int, Process]:
     Only those that have started `since` some tick: of others nothing more is read.
     """
     found, parents = {}, {}
-    for place in PROC.glob("[0-9]*"):
+    user = os.geteuid()
+    for name in os.listdir(PROC):
+        if not name.isdigit():
+            continue
         # Another user's, or one that ended while we looked.
         with suppress(OSError, ValueError, IndexError):
-            pid = int(place.name)
+            pid = int(name)
             stat = stat_of(pid)
             state, parent, _, session = stat[:4]
             parents[pid] = int(parent)
-            if started(stat) < since or state in "ZX" or place.stat().st_uid != os.geteuid():
+            place = PROC / name
+            if started(stat) < since or state in "ZX" or place.stat().st_uid != user:
                 continue
             words = (place / "environ").read_bytes().split(b"\0")
             marks = [os.fsdecode(word) for word in words if word.startswith(f"{MARK}=".encode())]
@@ -112,8 +116,14 @@ def stat_of(pid: int) -> list[str]:
 
     Raises OSError if there is none.
     """
+    # All processes are asked, between any two launches: this takes a third of what Path does.
+    descriptor = os.open(f"{PROC}/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        text = os.read(descriptor, 4096)
+    finally:
+        os.close(descriptor)
     # The name stands in parentheses and may have any letters.
-    return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    return text.rpartition(b")")[2].decode("ascii").split()
 
 
 def started(stat: list[str]) -> int:

@@ -21,6 +21,7 @@ from records.communication import (
     OPERATIONS,
     Communication,
     CommunicationIterations,
+    Fabric,
     Iterations,
     Latency,
     LoadedLibrary,
@@ -48,6 +49,7 @@ Result = (
     | LoadedLibrary
     | Latency
     | Transport
+    | Fabric
     | Startup
     | StartupDurations
     | Communication
@@ -65,6 +67,7 @@ RESULTS: dict[str, type[Result]] = {
     "library": LoadedLibrary,
     "latency": Latency,
     "transport": Transport,
+    "fabric": Fabric,
     "startup": Startup,
     "startup_durations": StartupDurations,
     "emulation": EmulationResult,

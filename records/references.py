@@ -49,6 +49,9 @@ class MetricReference(Strict):
     reference: tuple[Number, Number | None, Number | None, str]
     better_beyond: Number
     launches: Annotated[int, Field(ge=2)]
+    #: The smallest slowdown, as a fraction, with which a launch probably fails; None in files from
+    #: before it was known.
+    sees: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
 
     @model_validator(mode="after")
     def judges_one_direction(self) -> MetricReference:

@@ -51,3 +51,22 @@ def of_result(result: Result) -> float:
     if isinstance(result, Startup):
         return max(0.0, result.last_integer_s - min(result.main_s))
     return 0.0
+
+
+def warm_ups_s(output: Output) -> float:
+    """Return about how long the warm-ups of a launch took that its program states.
+
+    As if they were as fast as what was timed after them. What HPL and NPB do before they time is
+    unknown.
+    """
+    if not isinstance(output, ProgramOutput):
+        return 0.0
+    found = 0.0
+    for result in output.results:
+        if isinstance(result, PingPong | Communication | Rate):
+            found += result.warmup * result.time_s.mean
+        elif isinstance(result, Su3Result):
+            found += result.warmups * result.time_s.mean
+        elif isinstance(result, EmulationResult):
+            found += result.warmup * of_result(result) / result.iterations
+    return found

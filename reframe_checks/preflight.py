@@ -18,10 +18,12 @@ from records import packs
 from records.base import MOST_RANKS_LISTED, NotKept, RecordError
 from records.budget import experiment_of
 from records.causes import one_line
+from records.communication import Fabric
 from records.environment import NAME, from_elsewhere, values
 from records.kept import found_in
 from records.launch import LONGEST_NAME, MOST_VARIABLES, record_in
 from records.left_behind import read_left
+from records.limits.fabric import wrong_fabric
 from records.limits.plausibility import latency_above_link
 from records.schedule import Schedule
 from reframe_checks.mixins.experiment import Experiment
@@ -257,6 +259,7 @@ class Preflight(Experiment):
             passes = result.operation == "latency" and hosts[result.source] != hosts[result.to]
             if link and passes and (sentence := latency_above_link(result, link)):
                 raise Suspect(sentence)
+        self.refuse_another_fabric([one for one in output.results if isinstance(one, Fabric)])
         self.slowest_round_trip = max(round_trips)
 
     def refuse_another_file(self, paths: list[str]) -> None:
@@ -281,6 +284,19 @@ class Preflight(Experiment):
                 f"the machine's own MPI is {' '.join(taken)}, but the library that ran is "
                 f"{paths[0] or 'linked into the program'}"
             )
+
+    def refuse_another_fabric(self, hosts: list[Fabric]) -> None:
+        """Refuse messages that other devices carried than those that the site says must."""
+        fabric = self.site().get("fabric")
+        if fabric is None:
+            return
+        if len(hosts) != self.nodes:
+            raise SanityError(
+                f"the image's preflight does not report what carried messages on {self.nodes} "
+                f"node(s), so `fabric` is not proven: rebuild the image: {images.BUILD_COMMAND}"
+            )
+        if sentence := wrong_fabric(hosts, fabric):
+            raise SanityError(sentence)
 
     @performance_function("s")
     def latency(self) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from records import layout
+from records import files, layout
 from site_configs.entries import SiteError
 from site_configs.processor import detected_memory, detected_processor, fabrics
 from site_configs.references_file import check_references
@@ -24,6 +24,8 @@ STATE = layout.state(PROJECT) / "reframe" / CURRENT
 
 # ReFrame opens its log here before it makes the folder. What root made it would be root's.
 if os.geteuid() == layout.home(PROJECT).stat().st_uid:
+    # This is read before a command has come to that.
+    files.only_owner_writes()
     STATE.mkdir(parents=True, exist_ok=True)
 
 

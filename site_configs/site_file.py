@@ -46,6 +46,9 @@ MODULES_SYSTEMS = ("lmod", "tmod4", "envmod", "spack")
 UNDER_SLURM = ("slurm", "squeue", "local")
 #: What ReFrame takes for the name of a system or a partition.
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]*")
+#: What a site says must carry messages where its ranks share memory; the kernel's names of devices.
+MEMORY = "memory"
+DEVICE = re.compile(r"[A-Za-z0-9][\w.:@-]{0,62}", re.ASCII)
 #: What stands in an example in the place of a value that only its site has.
 FILL_IN = re.compile(r"<fill in ([^<>]+)>")
 
@@ -164,6 +167,15 @@ KEYS: dict[str, KeyRule] = {
     ),
     "hpl_block_size": KeyRule("a whole number of at least 1", _whole),
     "link_bytes_per_s": KeyRule("a number of B/s above 0, or null", _or(None, is_positive), True),
+    # What must carry messages (records/limits/fabric.py).
+    "fabric": KeyRule(
+        "`memory`, or a list of network devices, such as [mlx5_0], as in /sys/class/infiniband, "
+        "/sys/class/cxi or /sys/class/net",
+        _or(
+            MEMORY,
+            lambda value: are_texts(value) and value and all(map(DEVICE.fullmatch, value)),
+        ),
+    ),
     # What `make cluster-up` found on each of its links, for the record.
     "measured_links_bit_per_s": KeyRule(
         "a list of bit/s above 0",
@@ -233,6 +245,12 @@ def _problems(entries: dict[str, SiteEntry], file: str) -> Iterator[str]:
             f"{entries['nodes'].place}: `nodes` must be 1, not {nodes}, with `launch: mpiexec`: "
             "the launcher inside an image cannot reach other nodes; one of the machine can, with "
             "`launch: mpirun`"
+        )
+    if "fabric" in entries and _whole(nodes) and (value["fabric"] == MEMORY) != (nodes == 1):
+        should = "be `memory`" if nodes == 1 else "name devices"
+        yield (
+            f"{entries['fabric'].place}: `fabric` must {should} where `nodes` is {nodes}: it is "
+            "proven by the preflight, whose ranks are on a node each as far as there are nodes"
         )
     yield from _problems_of_launcher(entries, value, file)
     if value.get("modules") and "modules_system" not in value:

@@ -30,6 +30,8 @@ BAD = ("failed", "errors")
 NOTHING = 5
 #: Names, to the lanes, a folder in which what one has built from sources is there for the next.
 BUILDS = "WYEAST_TESTS_BUILDS"
+#: Has tests start each ReFrame by its own program, and fork none (tests/reframe_checks/forked.py).
+REALLY = "WYEAST_TESTS_START_REALLY"
 #: Stands in a build's folder while that is as its last command has left it, which ended well.
 SOUND = "sound"
 #: What the programs that tests build are made of, and by: these, the MPIs and the compiler.
@@ -274,6 +276,8 @@ def main() -> int:
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     # Tables of tests are small, and cores are taken: threads would only wait for each other.
     environment["POLARS_MAX_THREADS"] = "1"
+    if options.long:
+        environment[REALLY] = "1"
     run = Run(options, records, environment)
     began = time.monotonic()
     for stage in STAGES:

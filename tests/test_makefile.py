@@ -163,6 +163,9 @@ REFUSED = [
     (["cluster-down", "NODES=4"], ["does not take NODES; it takes no variable"]),
     (["ROUNDS=9"], ["make help does not take ROUNDS"]),
     (["images", "run", "IMPLEMENTATIONS=x", "ROUND=3"], ["images run does not take ROUND (did"]),
+    (["run", "ALL_PAIRS=0"], ["ALL_PAIRS=0: give ALL_PAIRS=1, or leave it out"]),
+    (["nightly", "DRY_RUN=no"], ["DRY_RUN=no: give DRY_RUN=1, or leave it out"]),
+    (["run", "ESTIMATE=1 1"], ["ESTIMATE=1 1: give ESTIMATE=1"]),
     (["reprot"], ["there is no target reprot (did you mean report?)"]),
     (["run", "tset", "lnit"], ["tset (did you mean test?), lnit (did you mean unit?)"]),
     (["run'; true"], ["there is no target run'; (did you mean run?)"]),
@@ -187,6 +190,14 @@ def test_nothing_is_done_before_the_refusal(tmp_path: Path) -> None:
     for words in (["clean", "DRYRUN=1"], ["clean", "claen"], ["-j2", "clean", "lnit"]):
         done = make("-f", str(PROJECT / "Makefile"), *words, cwd=tmp_path)
         assert done.returncode == 2 and (tmp_path / ".wyeast" / "image.sif").exists()
+
+
+def test_variables_of_the_environment_replace_none_of_the_makefiles() -> None:
+    """As a PYTHON that has none of our packages."""
+    for words, flags in ((["-e"], ""), ([], "-e"), ([], "ke")):
+        done = make("-n", *words, "report", env={**os.environ, "MAKEFLAGS": flags})
+        assert done.returncode == 2 and "leave it out" in done.stderr, (words, flags)
+        assert "Makefile: leave" in done.stderr and done.stdout == ""
 
 
 def test_what_a_make_passes_on_is_refused_too(tmp_path: Path) -> None:
@@ -326,6 +337,15 @@ def test_help_lists_the_variables_that_recipes_use() -> None:
         assert bool(used) <= line.endswith(")"), name
         assert not line.endswith(")") or lines[name] <= everywhere | {"N"}, name
     assert {"ROUNDS", "HOST_MPI", "SITE"} < lines["run"] and "BUNDLE" in lines["rerun"]
+
+
+def test_what_is_on_or_off_is_either_1_or_left_out() -> None:
+    text = (PROJECT / "Makefile").read_text().replace("\\\n", " ")
+    [switches] = re.findall(r"^SWITCHES := (.*)", text, re.MULTILINE)
+    assert set(switches.split()) == set(re.findall(r"\(call flag,[a-z-]+,([A-Z_]+)\)", text))
+    done = make("-n", "run", "ALL_PAIRS=1", "ESTIMATE=")
+    assert done.returncode == 0 and "--all-pairs" in done.stdout
+    assert "--estimate" not in done.stdout
 
 
 def test_every_command_that_is_written_down_is_taken() -> None:

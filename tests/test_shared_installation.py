@@ -44,7 +44,8 @@ ODD_VARIABLES = (
     "PYTHONSTARTUP=/nowhere", "VIRTUAL_ENV=/nowhere", "LD_LIBRARY_PATH=/usr/lib/lapack",
     "PIP_TARGET=/nowhere", "PIP_INDEX_URL=http://nowhere.invalid", "http_proxy=http://a.invalid:1",
     "https_proxy=http://a.invalid:1", "MAKEFLAGS=-j8", "CDPATH=/", "SHELL=/bin/tcsh",
-    "BASH_ENV=/nowhere", "ENV=/nowhere", "GREP_OPTIONS=--color=always",
+    "BASH_ENV={aside}/habits", "ENV={aside}/habits", "BASH_FUNC_cat%%=() {{ echo no cat; }}",
+    "SHELLOPTS=nounset", "GREP_OPTIONS=--color=always",
 )  # fmt: skip
 
 
@@ -76,6 +77,7 @@ class Measurer:
         script = opened_here(self.installation.parents[1] / "opened")
         if is_odd:
             self.aside.mkdir(exist_ok=True)
+            (self.aside / "habits").write_text("echo hello\ncd /\n")
             words = {"aside": self.aside, "installation": self.installation}
             script += ODD_PLACE.format(**words)
             variables += [one.format(**words) for one in ODD_VARIABLES]
@@ -181,7 +183,8 @@ def test_two_users_measure_with_one_installation(installation: Path, users: list
     assert done.returncode != 0 and f"nothing can be written in {installation}" in done.stderr
     assert f"cd ~/wyeast && {installation}/bin/wyeast help" in done.stderr
 
-    measuring = first.started("wyeast", *MEASURE)
+    # Whatever the first one's umask is, nobody else can write what comes of it.
+    measuring = first.started("sh", "-c", 'umask 0; exec wyeast "$@"', "sh", *MEASURE)
     driver = driver_of(first, measuring)
     # It holds the machine for as long as the other one needs to ask.
     os.kill(driver, signal.SIGSTOP)
@@ -194,6 +197,11 @@ def test_two_users_measure_with_one_installation(installation: Path, users: list
     assert "wait until it has ended" in done.stderr
     out, err = measuring.communicate(timeout=PATIENCE_S)
     assert measuring.returncode == 0, out + err
+    assert [
+        path
+        for path in first.home.rglob("*")
+        if path.stat(follow_symlinks=False).st_mode & 0o022 and not path.is_symlink()
+    ] == []
     done = second.run("wyeast", *MEASURE, is_odd=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert {path.stat().st_mode & 0o077 for path in second.home.glob("runs/*")} == {0}

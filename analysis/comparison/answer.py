@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 
 from analysis.comparison.caveats.clock_limited import limited_sentence
 from analysis.comparison.caveats.image_caveats import image_caveats
@@ -36,11 +37,12 @@ def in_words(verdict: Verdict) -> str:
 
 
 def answer(comparison: Comparison) -> list[str]:
-    """Return the answer in words, a sentence for each group of cells and implementation.
+    """Return the answer in words, a sentence for each group of cells and pair that is compared.
 
     Then follow the other differences between the images.
     """
-    sentences = [sentence for group in comparison.groups for sentence in sentences_of(group)]
+    groups = [group for one in comparison.pairs for group in one.groups]
+    sentences = [sentence for group in groups for sentence in sentences_of(group)]
     return sentences + [caveat.sentence for caveat in image_caveats(comparison)]
 
 
@@ -69,13 +71,13 @@ def tally(comparison: Comparison) -> list[str]:
     """Return in how many single cells each verdict was reached, and caveats for all of them."""
     sentences = []
     for experiment in metrics():
-        for other in comparison.implementations:
-            cells = [cell for cell in comparison.experiment(experiment) if other in cell.verdicts]
+        for of, other in product(comparison.pairs, comparison.implementations):
+            cells = [cell for cell in of.experiment(experiment) if other in cell.verdicts]
             count = Counter(cell.verdicts[other].words.split(" (")[0] for cell in cells)
             if cells:
                 parts = ", ".join(f"{words} in {number}" for words, number in count.most_common())
                 sentences.append(
-                    f"{experiment}, cell by cell: {other} against {comparison.base}: {parts} of "
+                    f"{experiment}, cell by cell: {other} against {of.base}: {parts} of "
                     f"{len(cells)}."
                 )
     return sentences + limited_sentence(comparison) + stolen_time(comparison.campaign)

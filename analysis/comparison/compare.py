@@ -22,6 +22,7 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
     """Compare every implementation with the base, cell by cell.
 
     Holm's correction is over one family per experiment: all its cells, groups and implementations.
+    In a campaign of all pairs, these are of every two implementations, whatever the base is.
     Raises ValueError when the base is not in the campaign.
     """
     data = measured_cells(campaign)
@@ -33,7 +34,10 @@ def compare(campaign: Campaign, base: str | None = None) -> Comparison:
             f"{', '.join(implementations)}"
         )
     comparison = uncorrected(campaign, data, chosen, implementations)
-    correct_families([comparison])
+    if campaign.manifest.all_pairs:
+        others = [name for name in implementations if name != chosen]
+        comparison.among_others = pairs_among(campaign, data, others)
+    correct_families(comparison.pairs)
     return comparison
 
 
@@ -44,11 +48,18 @@ def compare_all_pairs(campaign: Campaign) -> list[Comparison]:
     implementations there is no comparison.
     """
     data = measured_cells(campaign)
-    names = implementations_of(data)
-    pairs = [(base, names[place:]) for place, base in enumerate(names[:-1], 1)]
-    comparisons = [uncorrected(campaign, data, base, others) for base, others in pairs]
+    comparisons = pairs_among(campaign, data, implementations_of(data))
     correct_families(comparisons)
     return comparisons
+
+
+def pairs_among(
+    campaign: Campaign, data: Sequence[MeasuredCell], names: Sequence[str]
+) -> list[Comparison]:
+    """Return the comparisons of each implementation with those after it, without claims yet."""
+    return [
+        uncorrected(campaign, data, base, names[place:]) for place, base in enumerate(names[:-1], 1)
+    ]
 
 
 def implementations_of(data: Sequence[MeasuredCell]) -> list[str]:

@@ -68,7 +68,8 @@ class Held:
             f"{one.words} ({one.ratio.words}; {interval_text(one.interval)}; {one.ratio.counted})"
             for one in (self.own, self.other)
         )
-        return f"{self.outcome}: {self.name}: {self.own.implementation} {own}, there {other}"
+        pair = f"{self.own.implementation} against {self.own.base}"
+        return f"{self.outcome}: {self.name}: {pair}: {own}, there {other}"
 
 
 def is_beyond(verdict: Verdict, margin: float) -> bool:
@@ -83,21 +84,22 @@ def verdicts_of(comparison: Comparison) -> Iterator[tuple[tuple[str, str, bool],
 
     A group of one series has the verdict of that series, and is left out.
     """
-    for cell in comparison.cells:
-        for one in cell.verdicts.values():
-            yield (cell.experiment, cell.name, True), one
-    for group in comparison.groups:
-        for one in group.verdicts.values():
-            if one.cells > 1:
-                yield (group.experiment, group.name, False), one
+    for of in comparison.pairs:
+        for cell in of.cells:
+            for one in cell.verdicts.values():
+                yield (cell.experiment, cell.name, True), one
+        for group in of.groups:
+            for one in group.verdicts.values():
+                if one.cells > 1:
+                    yield (group.experiment, group.name, False), one
 
 
 def held_against(one: Comparison, other: Comparison) -> list[Held]:
     """Return the verdicts that both campaigns could give: of what a round of each compares."""
-    there = {(key, of.implementation): of for key, of in verdicts_of(other)}
+    there = {(key, of.implementation, of.base): of for key, of in verdicts_of(other)}
     found = []
     for key, own in verdicts_of(one):
-        same = there.get((key, own.implementation))
+        same = there.get((key, own.implementation, own.base))
         if same and all(of.ratio.pairs and not of.unjudged for of in (own, same)):
             found.append(Held(one.campaign.path.name, *key, own, same))
     return found

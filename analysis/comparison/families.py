@@ -128,8 +128,16 @@ def family_of(cells: list[Cell], groups: list[Group]) -> list[Verdict]:
 def correct_families(comparisons: Sequence[Comparison]) -> None:
     """Make the claims of each experiment's verdicts, which are one family in all comparisons."""
     for experiment in metrics():
-        family = []
-        for one in comparisons:
-            own = [group for group in one.groups if group.experiment == experiment]
-            family += family_of(one.experiment(experiment), own)
-        correct(family)
+        correct(family_in(comparisons, experiment))
+
+
+def family_in(comparisons: Sequence[Comparison], experiment: str) -> list[Verdict]:
+    """Return the verdicts of an experiment in all comparisons, each once."""
+    return [
+        verdict
+        for one in comparisons
+        for verdict in family_of(
+            one.experiment(experiment),
+            [group for group in one.groups if group.experiment == experiment],
+        )
+    ]

@@ -109,7 +109,10 @@ class LimitedPoint:
 
 @dataclass
 class Comparison:
-    """All cells of a campaign that can be compared; none of them includes what is `limited`."""
+    """All cells of a campaign that can be compared; none of them includes what is `limited`.
+
+    Verdicts are against the base; other pairs have theirs in the comparisons `among_others`.
+    """
 
     campaign: Campaign
     base: str
@@ -117,6 +120,13 @@ class Comparison:
     cells: list[Cell]
     groups: list[Group]
     limited: list[LimitedPoint] = field(default_factory=list)
+    #: The comparisons of the others with each other, in a campaign of all pairs.
+    among_others: list[Comparison] = field(default_factory=list)
+
+    @property
+    def pairs(self) -> list[Comparison]:
+        """Return all comparisons that are corrected together, that with the base first."""
+        return [self, *self.among_others]
 
     @cached_property
     def launch_names(self) -> LaunchNames:

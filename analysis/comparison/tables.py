@@ -127,13 +127,24 @@ def ratio_table(
             ),
             name, (cell_name(cell),),
         )
-        for cell in (comparison.experiment(experiment) if cells is None else cells)
+        for cell in (
+            [cell for one in comparison.pairs for cell in one.experiment(experiment)]
+            if cells is None
+            else cells
+        )
         for name, verdict in cell.verdicts.items()
     ]  # fmt: skip
-    title = f"{experiment}: ratios to {comparison.base}"
+    title = f"{experiment}: {ratios_in(comparison)}"
     columns = (*plain_columns("cell", "series", "oversubscribed"), *COMPARED)
     table = Table(f"ratios-{experiment}", title, columns, rows, formula=OF_VERDICTS)
     return with_origin(table, comparison.campaign, names)
+
+
+def ratios_in(comparison: Comparison) -> str:
+    """Return in words between what the ratios of a comparison are."""
+    if comparison.among_others:
+        return "ratios of every two implementations"
+    return f"ratios to {comparison.base}"
 
 
 def group_table(comparison: Comparison) -> Table:
@@ -149,11 +160,12 @@ def group_table(comparison: Comparison) -> Table:
             ),
             name, tuple(cell_name(cell) for cell in group.cells),
         )
-        for group in comparison.groups
+        for one in comparison.pairs
+        for group in one.groups
         for name, verdict in group.verdicts.items()
     ]  # fmt: skip
     columns = (Column("group"), Column("cells", unit="1"), *COMPARED)
-    title = f"Answers: against {comparison.base}"
+    title = f"Answers: {ratios_in(comparison)}"
     table = Table("answers", title, columns, rows, formula=OF_VERDICTS)
     return with_origin(table, comparison.campaign, names)
 

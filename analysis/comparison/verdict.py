@@ -10,6 +10,9 @@ from inference.families import FamilyClaim, claims
 from inference.intervals import Interval, Ratio
 
 ALPHA = 0.05
+#: What a gate must be able to see to be called fine: a slowdown of this size, as a fraction, with
+#: this probability.
+SLOWDOWN, POWER = 0.25, 0.8
 
 
 @dataclass

@@ -13,9 +13,12 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from analysis.comparison.compare import compare_all_pairs
-from analysis.comparison.result import Group
+from analysis.comparison.result import Comparison, Group
 from analysis.tables.table import COUNT, Column, Row, Table
 from records.campaign import Campaign
+
+#: The table's name.
+NAME = "winners"
 
 
 @dataclass
@@ -41,12 +44,12 @@ class Contest:
         return [name for name in self.best_first() if not self.beaten[name]]
 
 
-def contests(campaigns: Sequence[Campaign]) -> list[Contest]:
-    """Return what was contested in the campaigns, in the order of their tables."""
+def contests(campaigns: Sequence[Sequence[Comparison]]) -> list[Contest]:
+    """Return what was contested in campaigns, each given by its comparisons of all pairs."""
     found: dict[tuple[str, str], Contest] = {}
     for campaign in campaigns:
         alike: dict[tuple[str, str], list[Group]] = defaultdict(list)
-        for one in compare_all_pairs(campaign):
+        for one in campaign:
             for group in one.groups:
                 alike[group.experiment, group.name].append(group)
         for (experiment, name), groups in alike.items():
@@ -76,6 +79,12 @@ def add(contest: Contest, groups: Sequence[Group]) -> None:
 
 def winners_table(campaigns: Sequence[Campaign]) -> Table:
     """Return for each group of cells which implementation wins, or which are tied."""
+    names = {name for campaign in campaigns for name in campaign.manifest.images}
+    return winners_of([compare_all_pairs(campaign) for campaign in campaigns], sorted(names))
+
+
+def winners_of(campaigns: Sequence[Sequence[Comparison]], names: Sequence[str]) -> Table:
+    """Return the winners of campaigns, each given by its comparisons of all pairs."""
     columns = (
         Column("group", "for what"),
         Column("campaigns", "campaigns", COUNT, "1"),
@@ -98,9 +107,8 @@ def winners_table(campaigns: Sequence[Campaign]) -> Table:
         winner = best[0] if len(best) == 1 else None
         words = None if winner else ", ".join(tied) or None
         rows.append(Row((one.name, most, winner, words, ", ".join(slower) or None)))
-    every = sorted({name for campaign in campaigns for name in campaign.manifest.images})
     notes = [
-        f"Every two of {', '.join(every)} are compared over the cells that both have; all pairs, "
+        f"Every two of {', '.join(names)} are compared over the cells that both have; all pairs, "
         "cells and groups of an experiment are one family. The winner is the only one that is not "
         "shown to be slower than another. Tied are those that none is shown to beat; their order "
         "is as measured and claims nothing.",
@@ -111,4 +119,4 @@ def winners_table(campaigns: Sequence[Campaign]) -> Table:
             "shows it. Each may be wrong in 5% of experiments, so together they are wrong more "
             "often."
         )
-    return Table("winners", "Which implementation to use", columns, rows, notes)
+    return Table(NAME, "Which implementation to use", columns, rows, notes)

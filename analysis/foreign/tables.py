@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analysis.comparison.tables import INTERVAL_OF_VERDICT, of_verdict
+from analysis.comparison.verdict import POWER
 from analysis.foreign.judging import JudgedSeries, Judgement, in_short
 from analysis.foreign.newest import Course, History
 from analysis.foreign.samples import Levels
-from analysis.history.regressions import POWER
 from analysis.history.tables import better_or_worse
 from analysis.tables.table import (
     COUNT,

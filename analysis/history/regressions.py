@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from analysis.comparison.verdict import ALPHA, Verdict
+from analysis.comparison.verdict import ALPHA, POWER, Verdict
 from analysis.history.lost_cells import UntoldCell
 from analysis.history.two_campaigns import ComparedCell
 from analysis.tables.junit import Case, write_cases
@@ -21,9 +21,6 @@ from analysis.tables.units import interval_text, percent
 from inference.intervals import Ratio, holm, possible_deviations
 
 Outcome = Literal["regression", "none shown", "could not be seen", "inconclusive"]
-
-#: The probability with which a gate is said to see a slowdown.
-POWER = 0.8
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,10 @@ def tested(
         said = outcome(row.verdict, allowed, level, p_value)
         one = Tested(row, said, allowed, p_value, level / max(1, len(told)), needed)
         if said == "none shown" and needed is not None and not one.would_show(needed):
+            seen = one.smallest
             one = replace(one, outcome="could not be seen")
+            # What takes so long is not computed anew for the same row.
+            vars(one)["smallest"] = seen
         found.append(one)
     return found
 

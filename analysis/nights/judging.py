@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import polars as pl
 
 from analysis.comparison.metrics import direction
-from analysis.comparison.verdict import ALPHA
+from analysis.comparison.verdict import ALPHA, SLOWDOWN
 from analysis.history.campaign_rows import rows_of
 from analysis.history.regressions import Tested, is_blind, power_sentences, tested
 from analysis.history.series import against_history, key_of
@@ -32,9 +32,6 @@ from records.manifest import Manifest
 NIGHTS = 30
 #: How often what trips is measured again.
 AGAIN = 2
-#: A night most of whose comparisons would not have confirmed a slowdown of this size, as a
-#: fraction, is not called fine: `regress` asks for the same by default.
-SLOWDOWN = 0.25
 
 Outcome = Literal["tripped", "regression", "noise", "undecided"]
 
@@ -66,6 +63,8 @@ class NightJudgement:
     rows: list[ComparedCell]
     broken: dict[str, str]
     failed: dict[str, str]
+    #: What the night was held against, missed or not.
+    references: list[MetricWithReference] = field(default_factory=list)
 
     def having(self, *outcomes: Outcome) -> list[Finding]:
         """Return the findings with one of these outcomes."""
@@ -78,10 +77,14 @@ class NightJudgement:
 
     @property
     def is_blind(self) -> bool:
-        """Return whether most comparisons would not have confirmed a slowdown of SLOWDOWN."""
+        """Return whether most comparisons would not have confirmed a slowdown of SLOWDOWN.
+
+        Where nothing is compared with earlier nights, the references alone have to show it.
+        """
         told = [one for one in self.rows if one.verdict.adjusted_p is not None]
-        blind = sum(map(is_blind, tested(told, None, ALPHA / NIGHTS, SLOWDOWN)))
-        return 2 * blind > len(told)
+        blind = list(map(is_blind, tested(told, None, ALPHA / NIGHTS, SLOWDOWN)))
+        blind = blind or [one.is_blind for one in self.references]
+        return 2 * sum(blind) > len(blind)
 
     @property
     def verdict(self) -> str:
@@ -92,7 +95,8 @@ class NightJudgement:
             return "regression"
         if self.broken or self.failed or self.having("undecided"):
             return "incomplete"
-        if not self.findings and self.rows and self.untold == len(self.rows):
+        has_judged = self.findings or (self.references and not self.rows)
+        if not has_judged and self.untold == len(self.rows):
             return "not judged"
         if self.is_blind:
             return "blind"
@@ -189,12 +193,16 @@ def said(now: Tested, result: Outcome, ratios: Sequence[float]) -> str:
     return words
 
 
-def of_references(night: Campaign, again: Sequence[Campaign] | None) -> list[Finding]:
+def of_references(
+    night: Campaign,
+    held_by_key: Mapping[tuple[str, str], MetricWithReference],
+    again: Sequence[Campaign] | None,
+) -> list[Finding]:
     """Return the references that a night missed in any round, and the outcomes."""
     launches = {launch.record.reframe["name"]: launch.record for launch in night.launches}
     measured_again = [held_references(one.path) for one in again or ()]
     findings = []
-    for key, held in held_references(night.path).items():
+    for key, held in held_by_key.items():
         if not held.missed or held.check not in launches:
             continue
         medians = [held.median, *(of[key].median for of in measured_again if key in of)]
@@ -266,6 +274,8 @@ def judge(
     Raises CampaignError if the night's own time cannot be read.
     """
     rows, findings = of_history(night, nights_like(frame, night.manifest), again)
+    held = held_references(night.path)
     return NightJudgement(
-        [*of_references(night, again), *findings], rows, *what_broke(night)
+        [*of_references(night, held, again), *findings], rows, *what_broke(night),
+        list(held.values()),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 from analysis.comparison.caveats.comparability import differences
 from analysis.comparison.caveats.stolen_time import stolen_time
 from analysis.comparison.tables import INTERVAL_OF_VERDICT, of_verdict
-from analysis.comparison.verdict import ALPHA
+from analysis.comparison.verdict import ALPHA, SLOWDOWN
 from analysis.history.regressions import tested
 from analysis.history.tables import better_or_worse
 from analysis.history.two_campaigns import (
@@ -18,7 +18,8 @@ from analysis.history.two_campaigns import (
     IncomparableError,
     compare_campaigns,
 )
-from analysis.nights.judging import AGAIN, NIGHTS, SLOWDOWN, Finding, NightJudgement, power
+from analysis.nights.judging import AGAIN, NIGHTS, Finding, NightJudgement, power
+from analysis.references.missed import MetricWithReference, power_sentences
 from analysis.tables import table as tables
 from analysis.tables.junit import Case
 from analysis.tables.markdown import markdown_cell, markdown_table
@@ -57,6 +58,7 @@ def facts(
         "told": len(judgement.rows) - judgement.untold,
         "untold": judgement.untold,
         "power": power(judgement.rows),
+        "power_of_references": power_sentences(judgement.references),
         "stolen_time": stolen_by_campaign((night, *again)),
     }
 
@@ -84,9 +86,17 @@ def cases(judgement: NightJudgement) -> list[Case]:
             if one.outcome == "regression":
                 words = words.replace("; regression;", "; not confirmed: it did not trip;")
             found.append(Case(one.row.cell, group, tag, words))  # type: ignore[arg-type]
+    found += [case_of(one) for one in judgement.references if not one.missed]
     found += [Case(name, "implementation", "error", said)
               for name, said in judgement.broken.items()]  # fmt: skip
     return found + [Case(name, "launch", "error", said) for name, said in judgement.failed.items()]
+
+
+def case_of(held: MetricWithReference) -> Case:
+    """Return a reference that no round missed: skipped where that says little."""
+    said = power_sentences([held])
+    return Case(f"{held.check} {held.metric}", "reference",
+                "skipped" if held.is_blind else "system-out", "; ".join(said))  # fmt: skip
 
 
 def findings_table(findings: Sequence[Finding]) -> list[str]:
@@ -167,11 +177,16 @@ def markdown(
 ) -> str:
     """Return the summary of a night: what changed since the one before, and what is certain."""
     manifest = night.manifest
-    lines = [f"# Night of {markdown_cell(manifest.created_utc[:10])} on "
-             f"{markdown_cell(manifest.site)}", "", VERDICTS[judgement.verdict], "",
-             f"{len(judgement.rows) - judgement.untold} cells and implementations were compared "
-             f"with earlier nights; {judgement.untold} have too few of them.",
-             *(f"- {line}" for line in power(judgement.rows))]  # fmt: skip
+    lines = [
+        f"# Night of {markdown_cell(manifest.created_utc[:10])} on {markdown_cell(manifest.site)}",
+        "",
+        VERDICTS[judgement.verdict],
+        "",
+        f"{len(judgement.rows) - judgement.untold} cells and implementations were compared "
+        f"with earlier nights; {judgement.untold} have too few of them.",
+        *(f"- {line}" for line in power(judgement.rows)),
+        *(f"- {markdown_cell(line)}" for line in power_sentences(judgement.references)),
+    ]
     for title, outcomes in (
         ("Confirmed regressions", ("regression",)),
         ("Tripped, and not confirmed", ("noise",)),

@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
-from analysis.comparison.families import family_of
+from analysis.comparison.families import family_in
 from analysis.comparison.result import Cell, Comparison
 from analysis.comparison.verdict import Verdict
 from analysis.precision.rounds_needed import round_seconds
@@ -28,6 +29,7 @@ class OpenCell:
 
     cell: Cell
     implementation: str
+    base: str
     is_told: bool
     rounds: int | None
 
@@ -67,13 +69,17 @@ class OpenCells:
         """Return how long the launches of these rounds take: of all checks of the experiments."""
         return sum(count * self.round_s.get(name, 0.0) for name, count in self.rounds.items())
 
-    def of(self, implementation: str | None = None, experiment: str | None = None) -> OpenCells:
-        """Return those of an implementation, an experiment, or both."""
+    def of(
+        self, implementation: str | None = None, experiment: str | None = None,
+        base: str | None = None,
+    ) -> OpenCells:  # fmt: skip
+        """Return those of an implementation, an experiment, a base, or several of them."""
         kept = [
             one
             for one in self.cells
             if implementation in (None, one.implementation)
             and experiment in (None, one.cell.experiment)
+            and base in (None, one.base)
         ]
         return OpenCells(kept, self.round_s)
 
@@ -87,18 +93,16 @@ def open_cells(comparison: Comparison) -> OpenCells:
     """Return the open series of a comparison, in the order of its tables."""
     found: list[OpenCell] = []
     for experiment in dict.fromkeys(cell.experiment for cell in comparison.cells):
-        cells = comparison.experiment(experiment)
-        groups = [group for group in comparison.groups if group.experiment == experiment]
-        family = family_of(cells, groups)
+        family = family_in(comparison.pairs, experiment)
         levels = (
             DIFFERENCE_ERROR / max(1, sum(not one.is_different for one in family)),
             EQUIVALENCE_ERROR
             / max(1, sum(not (one.claim and one.claim.is_within_margin) for one in family)),
         )
-        for implementation in comparison.implementations:
+        for one, implementation in product(comparison.pairs, comparison.implementations):
             judged = [
                 (cell, verdict)
-                for cell in cells
+                for cell in one.experiment(experiment)
                 if (verdict := cell.verdicts.get(implementation))
                 and verdict.ratio.pairs
                 and not verdict.unjudged
@@ -111,7 +115,9 @@ def open_cells(comparison: Comparison) -> OpenCells:
                     if belief:
                         pairs, margin = verdict.ratio.pairs, verdict.margin
                         rounds = rounds_to_decide(belief, pairs, margin, *levels)
-                    found.append(OpenCell(cell, implementation, belief is not None, rounds))
+                    found.append(
+                        OpenCell(cell, implementation, one.base, belief is not None, rounds)
+                    )
     return OpenCells(found, seconds_of_rounds(comparison))
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from analysis.comparison.families import family_of, ratio_over
+from analysis.comparison.families import family_in, ratio_over
 from analysis.comparison.result import Comparison, judged_cells
 from inference.families import DIFFERENCE_ERROR
 from inference.intervals import (
@@ -167,11 +167,7 @@ def plans(
 def family_sizes(comparison: Comparison) -> dict[str, int]:
     """Return for how many verdicts each experiment is corrected, if all had enough rounds."""
     return {
-        name: len(
-            family_of(
-                comparison.experiment(name), [g for g in comparison.groups if g.experiment == name]
-            )
-        )
+        name: len(family_in(comparison.pairs, name))
         for name in {cell.experiment for cell in comparison.cells}
     }
 

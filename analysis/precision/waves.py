@@ -18,7 +18,7 @@ from statistics import fmean, variance
 from typing import Literal
 
 from analysis.comparison.compare import compare
-from analysis.comparison.families import family_of
+from analysis.comparison.families import family_in
 from analysis.comparison.metrics import metrics
 from analysis.comparison.result import Comparison
 from analysis.tables.launch_names import cell_name
@@ -118,23 +118,23 @@ def without_blocks(state: State, base: str) -> set[tuple[str, str]]:
     return found
 
 
-def open_series(comparison: Comparison) -> list[tuple[str, OpenSeries]]:
+def open_series(comparison: Comparison) -> list[tuple[tuple[str, str], OpenSeries]]:
     """Return the series that are neither shown to differ nor to be equivalent, and may yet be.
 
-    Each comes with its implementation. Oversubscribed ones are judged by nobody, and one below two
-    blocks says nothing of its spread.
+    Each comes with its base and its implementation. Oversubscribed ones are judged by nobody, and
+    one below two blocks says nothing of its spread.
     """
     found = []
     for experiment in dict.fromkeys(cell.experiment for cell in comparison.cells):
-        cells = comparison.experiment(experiment)
-        groups = [group for group in comparison.groups if group.experiment == experiment]
-        family = [one for one in family_of(cells, groups) if one.claim]
+        family = [one for one in family_in(comparison.pairs, experiment) if one.claim]
         levels = (
             DIFFERENCE_ERROR / max(1, sum(not one.is_different for one in family)),
             EQUIVALENCE_ERROR
             / max(1, sum(not (one.claim and one.claim.is_within_margin) for one in family)),
         )
-        for cell in cells:
+        for base, cell in [
+            (one.base, cell) for one in comparison.pairs for cell in one.experiment(experiment)
+        ]:
             for other, verdict in sorted(cell.verdicts.items()):
                 logarithms = list(cell.log_ratios[other].values())
                 decided = verdict.unjudged or verdict.is_different or verdict.is_equivalent
@@ -144,7 +144,7 @@ def open_series(comparison: Comparison) -> list[tuple[str, OpenSeries]]:
                     cell_name(cell), experiment, len(logarithms), fmean(logarithms),
                     variance(logarithms), verdict.margin, *levels,
                 )  # fmt: skip
-                found.append((other, one))
+                found.append(((base, other), one))
     return found
 
 
@@ -186,8 +186,8 @@ def decide(
         return Ended(why="budget", spent_s=spent, open_series=None)
     comparison = compared()
     every = open_series(comparison)
-    in_vain = without_blocks(state, comparison.base)
-    series = [one for other, one in every if (one.check, other) not in in_vain]
+    in_vain = {pairs.base: without_blocks(state, pairs.base) for pairs in comparison.pairs}
+    series = [one for (base, other), one in every if (one.check, other) not in in_vain[base]]
     return chosen(design, series, seconds, spent, number, after, len(every))
 
 

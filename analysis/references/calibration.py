@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from analysis.comparison.metrics import better_of, margin_of
+from analysis.comparison.verdict import POWER
 from inference.intervals import median
 from inference.prediction import FEWEST_LAUNCHES, limits_of
 from records.base import CampaignError
@@ -149,7 +150,8 @@ def metric_reference(
     launches.
     """
     values = [value for launches in campaigns for value in launches]
-    limits = limits_of([[math.log(value) for value in launches] for launches in campaigns])
+    logarithms = [[math.log(value) for value in launches] for launches in campaigns]
+    limits = limits_of(logarithms)
     value = median(values)
     middle = limits.middle - math.log(value)
     if limits.half + abs(middle) > math.log(FARTHEST):
@@ -162,9 +164,12 @@ def metric_reference(
         if better_of(unit) == "higher"
         else (None, round(above - 1, 4), below)
     )
+    # From the middle of what is expected to the limit, and on until most launches are beyond it.
+    to_limit = middle - math.log(below) if better_of(unit) == "higher" else math.log(above) - middle
+    beyond = limits_of(logarithms, 1 - POWER).half
     return MetricReference(
         reference=(kept, lower, upper, unit), better_beyond=float(f"{value * limit:.6g}"),
-        launches=len(values),
+        launches=len(values), sees=round(math.expm1(to_limit + beyond), 4),
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from analysis.comparison.verdict import POWER, SLOWDOWN
 from analysis.tables.table import (
     COUNT,
     PREFIXED,
@@ -122,7 +123,7 @@ def difference_table(
             Printed(had.reference[0], prefixed(had.reference[0], had.reference[3])) if had else None
         )
         if name not in cell.metrics and had:
-            rows.append(Row((*about, was, had.reference[3], *[Untold("none")] * 4, None)))
+            rows.append(Row((*about, was, had.reference[3], *[Untold("none")] * 5, None)))
             continue
         reference = cell.metrics[name]
         value, _, _, unit = reference.reference
@@ -136,7 +137,9 @@ def difference_table(
             Printed(
                 reference.worst, f"{worst} ({change:+.1%}{', wide' if wide(reference) else ''})"
             ),
-            reference.better_beyond, reference.launches,
+            reference.better_beyond,
+            Untold("unknown") if reference.sees is None else reference.sees,
+            reference.launches,
         )))  # fmt: skip
     columns = (
         Column("cell", "cell"), Column("implementation", "implementation"),
@@ -144,6 +147,7 @@ def difference_table(
         Column("new", "new", PREFIXED, "unit"), Column("change", "change", formatted("+.1%"), "1"),
         Column("fails_beyond", "fails beyond", PREFIXED, "unit"),
         Column("said_beyond", "said beyond", PREFIXED, "unit"),
+        Column("sees", "sees a slowdown of", formatted(".0%"), "1"),
         Column("launches", "launches", COUNT, "1"),
     )  # fmt: skip
     count = sum(len(cell.metrics) for cell in new)
@@ -158,7 +162,17 @@ def difference_table(
             "is normal. "
             "docs/method/references.md gives rates for other noise."
         )
-    loose = sum(wide(metric) for cell in new for metric in cell.metrics.values())
+    every = [metric for cell in new for metric in cell.metrics.values()]
+    blind = sum(metric.sees is None or metric.sees > SLOWDOWN for metric in every)
+    notes.append(
+        f"sees a slowdown of: the smallest one with which a launch fails with {POWER:.0%}."
+    )
+    if blind:
+        notes.append(
+            f"{blind} of {count} would not show a slowdown of {percent(SLOWDOWN)}, so that meeting "
+            "them says little."
+        )
+    loose = sum(map(wide, every))
     if loose:
         notes.append(
             f"{loose} of {count} are wide because there are few launches for their spread: none "

@@ -15,6 +15,7 @@ from analysis.comparison.tables import (
     problem_table,
     ratio_table,
 )
+from analysis.comparison.winners import winners_of
 from analysis.models.all_tables import Models
 from analysis.models.profile import ProfiledCell, profile_data, profiled_cells
 from analysis.models.start_up import Parts, parts_of, start_up_table
@@ -30,6 +31,8 @@ def compared_tables(comparison: Comparison) -> list[Table]:
         *(ratio_table(comparison, name) for name in experiments),
         *(median_table(comparison, name) for name in experiments),
     ]
+    if comparison.among_others:
+        tables.append(winners_of([comparison.pairs], comparison.implementations))
     return [table for table in tables if table.rows]
 
 

@@ -52,7 +52,8 @@ def ending(comparison: Comparison) -> list[str]:
     shown = difference_lines(comparison, room - len(top)) if is_judged else []
     sentences = f"; all answers in sentences: python -m analysis compare {name}"
     if len(comparison.implementations) > 2:
-        sentences += f"; of every two: python -m analysis winners {name}"
+        what = "which to use" if comparison.among_others else "of every two"
+        sentences += f"; {what}: python -m analysis winners {name}"
     return [*top, *shown, *still_open, *bears, tables + sentences]
 
 
@@ -76,10 +77,16 @@ def differences(comparison: Comparison) -> list[tuple[str, Verdict]]:
 
     A group of one series is that series.
     """
-    every = [(cell.name, one) for cell in comparison.cells for one in cell.verdicts.values()]
+    every = [
+        (cell.name, one)
+        for of in comparison.pairs
+        for cell in of.cells
+        for one in cell.verdicts.values()
+    ]
     every += [
         (f"{group.name} ({one.cells} of {len(group.cells)} series)", one)
-        for group in comparison.groups
+        for of in comparison.pairs
+        for group in of.groups
         for one in group.verdicts.values()
         if one.cells > 1
     ]
@@ -94,13 +101,15 @@ def difference_lines(comparison: Comparison, room: int) -> list[str]:
         ratio = verdict.ratio
         times = max(ratio.value, 1 / ratio.value)
         sure = within(verdict.interval) if verdict.interval else ratio.counted
+        than = f" than {verdict.base}" if comparison.among_others else ""
         lines.append(
-            f"  {name}: {verdict.implementation} {verdict.words} by a factor of {times:.2f} "
+            f"  {name}: {verdict.implementation} {verdict.words}{than} by a factor of {times:.2f} "
             f"({ratio.words}; {sure})"
         )
     if not lines:
         return ["No difference is shown."]
-    title = f"Differences to {comparison.base}, the largest first (ratio; simultaneous interval):"
+    of = "of every two" if comparison.among_others else f"to {comparison.base}"
+    title = f"Differences {of}, the largest first (ratio; simultaneous interval):"
     return [title, *shortened(lines, room - 1, "differences")]
 
 

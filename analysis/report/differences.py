@@ -38,7 +38,8 @@ def shown_differences(comparison: Comparison) -> list[tuple[Cell, Verdict]]:
     """Return the cells with a difference that is shown, the largest first."""
     found = [
         (cell, verdict)
-        for cell in comparison.cells
+        for one in comparison.pairs
+        for cell in one.cells
         for verdict in cell.verdicts.values()
         if verdict.is_different
     ]

@@ -106,9 +106,15 @@ def too_short(comparison: Comparison, name: str) -> set[str]:
 def headlines(comparison: Comparison, found: OpenCells | None = None) -> list[Headline]:
     """Return the headline of each implementation that has a verdict against the base.
 
-    `found` are the comparison's open series, where they are known already.
+    In a campaign of all pairs, also of the others against each other. `found` are the open series
+    of the whole comparison, where they are known already.
     """
     found = open_cells(comparison) if found is None else found
+    return [head for one in comparison.pairs for head in headlines_of(one, found)]
+
+
+def headlines_of(comparison: Comparison, found: OpenCells) -> list[Headline]:
+    """Return the headlines against one base."""
     every = []
     for name in comparison.implementations:
         verdicts = [cell.verdicts[name] for cell in comparison.cells if name in cell.verdicts]
@@ -123,7 +129,7 @@ def headlines(comparison: Comparison, found: OpenCells | None = None) -> list[He
         ]  # fmt: skip
         different = [one for one in judged if one.is_different]
         equivalent = [one for one in judged if one.is_equivalent]
-        outlook = found.of(implementation=name)
+        outlook = found.of(implementation=name, base=comparison.base)
         faster = sum(one.ratio.value > 1 for one in different)
         every.append(
             Headline(

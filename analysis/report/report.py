@@ -13,7 +13,9 @@ from analysis.comparison.caveats.image_caveats import image_caveats
 from analysis.comparison.compare import compare, looks_of
 from analysis.comparison.metrics import metrics
 from analysis.comparison.ranking import by_experiment, ranked
-from analysis.comparison.result import Cell, Comparison
+from analysis.comparison.result import Cell, Comparison, Group
+from analysis.comparison.verdict import Verdict
+from analysis.comparison.winners import NAME as WINNERS
 from analysis.figures.axes import legend_mark
 from analysis.models.all_tables import Models
 from analysis.models.linpack import NAME as HPL
@@ -79,6 +81,30 @@ def row_names(comparison: Comparison) -> dict[str, str]:
         else cell.name.removeprefix(f"{cell.experiment} ")
         for cell in comparison.cells
     }
+
+
+def verdicts_on(comparison: Comparison, cells: list[Cell]) -> list[tuple[Cell, str]]:
+    """Return some cells with each implementation that has a verdict, of every pair compared."""
+    names = {cell.name for cell in cells}
+    return [
+        (cell, other)
+        for one in comparison.pairs
+        for cell in one.cells
+        if cell.name in names
+        for other in cell.verdicts
+    ]
+
+
+def answers_in(comparison: Comparison) -> list[tuple[Group, Verdict]]:
+    """Return every group with each of its verdicts; pairs of a group follow one another."""
+    found = [
+        (group, verdict)
+        for one in comparison.pairs
+        for group in one.groups
+        for verdict in group.verdicts.values()
+    ]
+    order = {name: place for place, name in enumerate(dict.fromkeys(g.name for g, _ in found))}
+    return sorted(found, key=lambda pair: order[pair[0].name])
 
 
 def median_rows(cells: list[Cell], names: list[str]) -> list[tuple[Cell, int, list[str]]]:
@@ -188,9 +214,7 @@ def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> P
         ranked=ranked,
         headlines=headlines(comparison),
         most_headlines=MOST_HEADLINES,
-        answers=forest(
-            [(group, one) for group in comparison.groups for one in group.verdicts.values()]
-        ),
+        answers=forest(answers_in(comparison)),
         warnings=said,
         caveats=caveats,
         tally=[
@@ -206,7 +230,8 @@ def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> P
         heat_maps={name: heat_maps(comparison, name, ratios) for name in metrics()},
         forests={name: forest_of_cells(cells) for name, cells in every.items()},
         places=places(comparison),
-        against=lambda cells: [(cell, other) for cell in cells for other in cell.verdicts],
+        against=lambda cells: verdicts_on(comparison, cells),
+        winners=next((table for table in tables if table.name == WINNERS), None),
         by_implementation=lambda cells: [(cell, name) for cell in cells for name in cell.estimates],
         foremost_rows=lambda rows: foremost(rows, lambda row: (row[0], row[1])),
         foremost_medians=lambda rows: foremost(rows, subject_of_medians),

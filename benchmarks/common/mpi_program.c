@@ -5,6 +5,7 @@
 #include "leaving.h"
 #include "options.h"
 #include "records.h"
+#include "written.h"
 
 void begin_program(const program_description *program, int *argc, char ***argv)
 {
@@ -25,7 +26,7 @@ void begin_program(const program_description *program, int *argc, char ***argv)
     if (rank == 0 && asked == ASKED_VERSION)
         printf("%s %s\n", program->name, PROGRAM_VERSION);
     free_options(program);
-    leave_together(program->name, NULL, EXIT_SOUND);
+    leave_with_code_of_rank_0(see_output_written(program->name) ? EXIT_FAILED : EXIT_SOUND);
 }
 
 void begin_output(const program_description *program)
@@ -41,11 +42,9 @@ void end_program(const program_description *program, size_t results)
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     const disturbances counted = disturbances_of_all_ranks();
-    const int is_lost = rank == 0 && print_end_of(stdout, results, counted);
-    int code = is_lost ? EXIT_FAILED : EXIT_SOUND;
-    if (code)
-        fprintf(stderr, "%s: the output could not be written: disk full or output closed\n",
-                program->name);
+    const char *lost = rank == 0 ? print_end_of(stdout, results, counted) : NULL;
+    if (lost)
+        fprintf(stderr, "%s: standard output could not be written: %s\n", program->name, lost);
     free_options(program);
-    leave_with_code_of_rank_0(code);
+    leave_with_code_of_rank_0(lost ? EXIT_FAILED : EXIT_SOUND);
 }

@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "written.h"
+
 void print_string(FILE *out, const char *text)
 {
     fputc('"', out);
@@ -182,23 +184,17 @@ void print_header_record(FILE *out, const header_facts *facts)
     fprintf(out, ",\"parameters\":%s}\n", facts->parameters);
 }
 
-/* Returns 0 where all of the output got out, or -1. */
-static int get_out(FILE *out)
-{
-    return fflush(out) == 0 && !ferror(out) ? 0 : -1;
-}
-
-int print_end(FILE *out, size_t results)
+const char *print_end(FILE *out, size_t results)
 {
     fprintf(out, "{\"record\":\"end\",\"results\":%zu}\n", results);
-    return get_out(out);
+    return why_unwritten(out);
 }
 
-int print_end_of(FILE *out, size_t results, disturbances counted)
+const char *print_end_of(FILE *out, size_t results, disturbances counted)
 {
     fprintf(out, "{\"record\":\"end\",\"results\":%zu,\"stopped\":%ld", results, counted.stopped);
     if (counted.carriers >= 0)
         fprintf(out, ",\"carriers\":%ld", counted.carriers);
     fputs("}\n", out);
-    return get_out(out);
+    return why_unwritten(out);
 }

@@ -52,10 +52,10 @@ typedef struct {
 
 void print_header_record(FILE *out, const header_facts *facts);
 
-/* Write the end record and see that all of the output got out. Returns 0, or -1. */
-int print_end(FILE *out, size_t results);
+/* Write the end record and see that all of the output got out. Returns NULL, or why it did not. */
+const char *print_end(FILE *out, size_t results);
 
 /* The same with how often ranks were stopped, and how often carriers went or came. */
-int print_end_of(FILE *out, size_t results, disturbances counted);
+const char *print_end_of(FILE *out, size_t results, disturbances counted);
 
 #endif

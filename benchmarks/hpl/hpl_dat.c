@@ -1,5 +1,6 @@
 /* hpl_dat: write HPL's input for given grids and sizes, and refuse what does not fit in memory.
  * Every parameter that is not an option is that of Kearns 2003, Appendix A. */
+#include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 
 #include "../common/arguments.h"
+#include "../common/written.h"
 #include "node_memory.h"
 
 #define PROGRAM "hpl_dat"
@@ -216,7 +218,7 @@ int main(int argc, char **argv)
     }
     if (chosen.help || chosen.version) {
         fputs(chosen.help ? help : PROGRAM " " VERSION_TEXT "\n", stdout);
-        return 0;
+        return see_output_written(PROGRAM) ? 1 : 0;
     }
     if (demand_memory(&chosen, &about)) {
         fprintf(stderr, PROGRAM ": %s\n", about.text);
@@ -224,14 +226,15 @@ int main(int argc, char **argv)
     }
     FILE *out = chosen.output ? fopen(chosen.output, "w") : stdout;
     if (!out) {
-        fprintf(stderr, PROGRAM ": %s cannot be written\n", chosen.output);
+        fprintf(stderr, PROGRAM ": %s cannot be written: %s\n", chosen.output, strerror(errno));
         return 1;
     }
     print_input(out, &chosen);
-    int lost = fflush(out) != 0 || ferror(out);
-    if (chosen.output)
-        lost |= fclose(out) != 0;
+    const char *lost = why_unwritten(out);
+    if (chosen.output && fclose(out) != 0 && !lost)
+        lost = strerror(errno);
     if (lost)
-        fprintf(stderr, PROGRAM ": the input could not be written: disk full or output closed\n");
-    return lost;
+        fprintf(stderr, PROGRAM ": %s could not be written: %s\n",
+                chosen.output ? chosen.output : "standard output", lost);
+    return lost ? 1 : 0;
 }

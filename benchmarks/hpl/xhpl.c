@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../common/disturbances.h"
+#include "../common/written.h"
 /* After mpi.h, which HPL's own header expects. */
 #include "hpl.h"
 
@@ -92,7 +93,7 @@ int main(int argc, char **argv)
     const disturbances counted = disturbances_of_all_ranks();
     if (rank == 0)
         print_disturbances(stdout, counted);
-    if (rank == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+    if (rank == 0 && see_output_written(PROGRAM))
         failure = 1;
     MPI_Bcast(&failure, 1, MPI_INT, 0, MPI_COMM_WORLD);
     MPI_Finalize();

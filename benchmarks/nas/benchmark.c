@@ -11,6 +11,7 @@
 #include "../common/disturbances.h"
 #include "../common/record_pieces.h"
 #include "../common/summary.h"
+#include "../common/written.h"
 
 const char *chosen_class;
 const char *const class_names[] = {"S", "W", "A", "B", "C", NULL};
@@ -195,11 +196,8 @@ void end_benchmark(const program_description *program, const run_summary *summar
             fprintf(stderr, "%s: wrong answer: %s\n", program->name,
                     verified->failed ? verified->first.text : "nothing was compared");
         code = right ? EXIT_SOUND : EXIT_FAILED;
-        if (fflush(stdout) || ferror(stdout)) {
-            fprintf(stderr, "%s: the output could not be written: disk full or output closed\n",
-                    program->name);
+        if (see_output_written(program->name))
             code = EXIT_FAILED;
-        }
     }
     free_options(program);
     leave_with_code_of_rank_0(code);

@@ -35,12 +35,22 @@ typedef struct {
     double checksum[FT_MOST_ITERATIONS][2]; /* Real and imaginary part. */
 } ft_reference;
 
+typedef struct {
+    int points[3], iterations;
+    double time_step;
+    double residual[5], error[5]; /* Root mean squares, of each unknown. */
+    double integral;              /* LU's; 0 for the others. */
+} flow_reference;
+
 extern const ep_reference ep_references[CLASSES];
 extern const is_reference is_references[CLASSES];
 extern const cg_reference cg_references[CLASSES];
 extern const mg_reference mg_references[CLASSES];
 extern const ft_reference ft_references[CLASSES];
+extern const flow_reference lu_references[CLASSES], sp_references[CLASSES];
+extern const flow_reference bt_references[CLASSES];
 extern const double ep_tolerance, cg_tolerance, mg_tolerance, ft_tolerance;
+extern const double lu_tolerance, sp_tolerance, bt_tolerance;
 
 /* What a wrong value is said to differ from. */
 extern const char reference_source[];

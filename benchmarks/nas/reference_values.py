@@ -9,6 +9,8 @@ from typing import Any
 import yaml
 
 CLASSES = "SWABC"
+#: Those whose equations are of one kind.
+FLOWS = ("LU", "SP", "BT")
 LITERATURE = Path(__file__).resolve().parents[2] / "literature" / "npb_verification.yaml"
 
 
@@ -36,8 +38,11 @@ def members(kernel: str, name: str, data: dict[str, Any]) -> list[Any]:
             smoother = "smoother_c_SWA" if name in "SWA" else "smoother_c_B_and_larger"
             assert len(set(one["n"])) == 1
             return [one["n"][0], one["nit"], data["MG"][smoother], one["rnm2"]]
-        case _:
+        case "FT":
             return [one["n"], one["niter"], one["checksums"]]
+        case _:
+            return [*(one[key] for key in ("n", "iterations", "dt", "xcr", "xce")),
+                    one.get("xci", 0.0)]  # fmt: skip
 
 
 def source_text() -> str:
@@ -50,11 +55,12 @@ def source_text() -> str:
         "",
         f'const char reference_source[] = "{version}, literature/npb_verification.yaml";',
     ]
-    for kernel in ("EP", "CG", "MG", "FT"):
+    for kernel in ("EP", "CG", "MG", "FT", *FLOWS):
         lines.append(f"const double {kernel.lower()}_tolerance = {data[kernel]['tolerance']!r};")
-    for kernel in ("EP", "IS", "CG", "MG", "FT"):
+    for kernel in ("EP", "IS", "CG", "MG", "FT", *FLOWS):
         low = kernel.lower()
-        lines += ["", f"const {low}_reference {low}_references[CLASSES] = {{"]
+        kind = "flow" if kernel in FLOWS else low
+        lines += ["", f"const {kind}_reference {low}_references[CLASSES] = {{"]
         for name in CLASSES:
             lines += [f"    /* {name} */", "    {"]
             for member in members(kernel, name, data):

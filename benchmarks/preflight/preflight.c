@@ -11,6 +11,7 @@
 #include "../common/options.h"
 #include "../common/ranks_alike.h"
 #include "../common/records.h"
+#include "fabric.h"
 #include "loaded_library.h"
 #include "trips.h"
 
@@ -20,6 +21,7 @@
 #define SHARED_MEMORY_LATENCY 5e-6
 
 static long long ranks_asked, hosts_asked, iterations;
+static const char *sys;
 
 static const option options[] = {
     {.name = "ranks", .kind = OPTION_NUMBER, .value = &ranks_asked, .least = 1, .most = INT_MAX,
@@ -30,6 +32,8 @@ static const option options[] = {
      .least = 1, .most = 1000000,
      .help = "round trips of each rank but 0 with one other, of a message of 8 bytes; at most 10 of\n"
              "      them also with 1000000 bytes"},
+    {.name = "sys", .kind = OPTION_TEXT, .value = &sys, .initial = "/sys",
+     .help = "the folder below which network devices and their counters are"},
 };
 
 static const program_description program = {
@@ -112,6 +116,20 @@ static void print_transport(const trip *one)
     fputs("}\n", stdout);
 }
 
+/* What this host's ranks send to each other and to those of other hosts. */
+static known_volume volume_of(const ranks_alike *of_host, const trip_plan *plan)
+{
+    int here, leader = 0, hosts = 1;
+    MPI_Comm_size(of_host->sharing, &here);
+    if (of_host->leaders != MPI_COMM_NULL) {
+        MPI_Comm_rank(of_host->leaders, &leader);
+        MPI_Comm_size(of_host->leaders, &hosts);
+    }
+    const unsigned long long each = bytes_of_pair(plan);
+    return (known_volume){(unsigned long long)hosts_met(leader, hosts) * each,
+                          2 * (unsigned long long)(here - 1) * each};
+}
+
 /* Measure how the ranks talk, and print it. The result is the number of records, rank 0's. */
 static size_t print_trips(int rank, const host *own, const ranks_alike *of_host)
 {
@@ -120,7 +138,10 @@ static size_t print_trips(int rank, const host *own, const ranks_alike *of_host)
                             calloc(many, sizeof(double))};
     if (!plan.buffer || !plan.times || !plan.scratch)
         leave_at_once(program.name, "no memory");
+    fabric_look look;
+    begin_fabric(&look, sys, of_host);
     const trip mine = time_trips(own, of_host, &plan);
+    const known_volume volume = volume_of(of_host, &plan);
     free(plan.buffer);
     free(plan.times);
     free(plan.scratch);
@@ -134,7 +155,10 @@ static size_t print_trips(int rank, const host *own, const ranks_alike *of_host)
         print_transport(&every[i]);
     }
     free(every);
-    return 3 * count;
+    const long hosts = end_fabric(&look, &volume, of_host);
+    if (hosts < 0)
+        leave_at_once(program.name, "no memory");
+    return 3 * count + (size_t)hosts;
 }
 
 /* Say which library of MPI the ranks have: a record for each that differs, in order of the ranks. The

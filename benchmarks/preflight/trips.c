@@ -50,6 +50,20 @@ static void measure(MPI_Comm comm, int answering, trip *own, const trip_plan *pl
     own->full = ask(comm, answering, LONG_BYTES, plan->full, plan);
 }
 
+unsigned long long bytes_of_pair(const trip_plan *plan)
+{
+    return (unsigned long long)(WARMUP + plan->brief) * SHORT_BYTES +
+           (unsigned long long)(WARMUP + plan->full) * LONG_BYTES;
+}
+
+int hosts_met(int leader, int hosts)
+{
+    int met = leader > 0;
+    for (long long distance = 1; distance < hosts; distance *= 2)
+        met += leader < distance && leader + distance < hosts;
+    return met;
+}
+
 trip time_trips(const host *own, const ranks_alike *of_host, const trip_plan *plan)
 {
     int rank, within, here, leader, hosts;

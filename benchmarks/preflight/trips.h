@@ -43,6 +43,12 @@ trip time_trips(const host *own, const ranks_alike *of_host, const trip_plan *pl
 unsigned long long messages_of_leader(unsigned long long ranks_of_host, unsigned long long hosts,
                                       const trip_plan *plan);
 
+/* How many bytes one rank sends to another one that it exchanges these messages with; it gets as many. */
+unsigned long long bytes_of_pair(const trip_plan *plan);
+
+/* With how many other hosts a host exchanges them, by the place of its lowest rank among those of all. */
+int hosts_met(int leader, int hosts);
+
 /* Return on rank 0 what the ranks measured, in their order, to be freed; NULL elsewhere, and on rank 0
  * where memory ran out. In a world of more than `most_listed` ranks a host tells only what its lowest
  * rank measured, and the slowest of its others. Collective over MPI_COMM_WORLD. */

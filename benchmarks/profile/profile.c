@@ -189,8 +189,9 @@ static const char *write_records(FILE *out, int rank, int ranks, MPI_Comm comm)
                 copy_text(out, from, extents[from].length, comm);
             records += (size_t)extents[from].records;
         }
-        if (rank == 0 && print_end(out, records) != 0)
-            missing = strerror(errno);
+        const char *lost = rank == 0 ? print_end(out, records) : NULL;
+        if (lost)
+            missing = lost;
     }
     free(arguments);
     free(extents);

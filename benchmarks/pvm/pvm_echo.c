@@ -14,6 +14,7 @@
 #include "../common/leaving.h"
 #include "../common/progress.h"
 #include "../common/record_pieces.h"
+#include "../common/written.h"
 #include "pvm_pair.h"
 
 #define TASKS 2
@@ -234,8 +235,9 @@ static int end_together(echo_state *state, size_t results, complaint *about)
         counted.carriers = of_other.carriers;
     if (asked.plan.estimate)
         print_estimate(&state->estimated);
-    if (print_end_of(stdout, results, counted))
-        return complain(about, "the output could not be written: disk full or output closed");
+    const char *lost = print_end_of(stdout, results, counted);
+    if (lost)
+        return complain(about, "standard output could not be written: %s", lost);
     return tell(state, &nothing, 0, about);
 }
 
@@ -277,6 +279,8 @@ int main(int argc, char **argv)
     if (what == ASKED_VERSION)
         printf("%s %s\n", program.name, PROGRAM_VERSION);
     int status = 0;
+    if (what != ASKED_RUN && see_output_written(program.name))
+        return EXIT_FAILED;
     if (what == ASKED_RUN && begin_disturbances()) {
         fprintf(stderr, "%s: stops of this process cannot be counted\n", program.name);
         return EXIT_FAILED;

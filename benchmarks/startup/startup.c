@@ -12,6 +12,7 @@
 #include "../common/leaving.h"
 #include "../common/record_pieces.h"
 #include "../common/records.h"
+#include "../common/written.h"
 
 #define PROGRAM "startup"
 #define TAG 1
@@ -186,7 +187,7 @@ int main(int argc, char **argv)
     if (chosen.help || chosen.version) {
         if (rank == 0)
             fputs(chosen.help ? help : PROGRAM " " PROGRAM_VERSION "\n", stdout);
-        leave_together(PROGRAM, NULL, EXIT_SOUND);
+        leave_with_code_of_rank_0(see_output_written(PROGRAM) ? EXIT_FAILED : EXIT_SOUND);
     }
     if (ranks < 2) {
         complain(&about, "the world has %d rank, and nobody sends to it: start it with mpiexec "
@@ -222,9 +223,9 @@ int main(int argc, char **argv)
         print_durations(chosen.since, times + 2 * ranks, times, times + ranks, heard, ranks);
 
     const disturbances counted = disturbances_of_all_ranks();
-    int code = rank == 0 && print_end_of(stdout, results, counted) ? EXIT_FAILED : EXIT_SOUND;
-    if (code)
-        fprintf(stderr, PROGRAM ": the output could not be written: disk full or output closed\n");
+    const char *lost = rank == 0 ? print_end_of(stdout, results, counted) : NULL;
+    if (lost)
+        fprintf(stderr, PROGRAM ": standard output could not be written: %s\n", lost);
     free(times);
-    leave_with_code_of_rank_0(code);
+    leave_with_code_of_rank_0(lost ? EXIT_FAILED : EXIT_SOUND);
 }

@@ -9,6 +9,7 @@
 
 #include "../common/options.h"
 #include "../common/record_pieces.h"
+#include "../common/written.h"
 #include "philox.h"
 
 typedef struct {
@@ -221,7 +222,7 @@ int main(int argc, char **argv)
     }
     if (asked != ASKED_RUN) {
         print_help(stdout, &program);
-        return 0;
+        return see_output_written(program.name) ? 1 : 0;
     }
     volume = (size_t)(sides[0] * sides[1] * sides[2] * sides[3]);
     lattice = calloc(volume, sizeof *lattice);

@@ -32,11 +32,15 @@ from containers.table import TableError, load_table
 from records import layout
 from records.acting_user import act_for
 from records.base import CampaignError
+from records.campaign import read_campaign
 from records.causes import one_line, sentence_in
 from records.command_words import CommandWords
+from records.communication import Fabric
 from records.experiments import proving
 from records.files import only_owner_writes
 from records.kept import read_records
+from records.limits.fabric import carried_by
+from records.program_output import ProgramOutput
 from records.reframe_reports import cases_in
 from site_configs import machine as look
 from site_configs.entries import nearest
@@ -276,6 +280,17 @@ def outcomes(campaign: Path, names: list[str]) -> dict[str, str]:
     return {name: found.get(name, f"it did not run; see {campaign / 'reframe'}") for name in names}
 
 
+def carriers(campaign: Path) -> dict[str, str]:
+    """Return what carried the messages of each image's preflight, where that was counted."""
+    found: dict[str, str] = {}
+    for launch in read_campaign(campaign).launches:
+        output = launch.output
+        if isinstance(output, ProgramOutput):
+            hosts = [one for one in output.results if isinstance(one, Fabric)]
+            found[launch.record.implementation] = carried_by(hosts)
+    return found
+
+
 def preflight(site: str, names: list[str]) -> tuple[Path, dict[str, str]]:
     """Measure a round of preflights; return the campaign and what became of each image."""
     words = ["--site", site, "--rounds", "1", "--checks", CHECKS, "--name", "check-site"]
@@ -290,14 +305,20 @@ def preflight(site: str, names: list[str]) -> tuple[Path, dict[str, str]]:
     return campaign, outcomes(campaign, names)
 
 
-def table(root: Path, site: dict[str, Any], became: dict[str, str]) -> Table:
-    """Return the table of images, how they start, and what became of them."""
+def table(
+    root: Path, site: dict[str, Any], became: dict[str, str], carried: dict[str, str]
+) -> Table:
+    """Return the table of images, how they start, what became of them and carried messages."""
     columns = (
         Column("image", "image"),
         Column("launcher", "started by"),
+        Column("messages", "messages by"),
         Column("outcome", "outcome"),
     )
-    rows = [Row((name, launcher_of(root, site, name), said)) for name, said in became.items()]
+    rows = [
+        Row((name, launcher_of(root, site, name), carried.get(name, ""), said))
+        for name, said in became.items()
+    ]
     return Table("preflight", f"preflight on site {site['name']}", columns, rows)
 
 
@@ -343,7 +364,7 @@ def work(options: argparse.Namespace) -> int:
         print(f"site {options.site}: no obstacle found without starting a job")
         return 0
     campaign, became = preflight(options.site, names)
-    show(table(ROOT, site, became))
+    show(table(ROOT, site, became, carriers(campaign)))
     print(f"launches: {campaign}")
     return 0 if all(said == "ok" for said in became.values()) else 1
 

@@ -97,7 +97,7 @@ def communication_above_link(
 ) -> str | None:
     """Say so when ranks finish before the links between their nodes can have.
 
-    `hosts` has the host of each rank of the world; link_limits.py says what has to pass the links,
+    `hosts` has the host of each rank of the world; links.py says what has to pass the links,
     and why that is certain.
     """
     least = least_seconds(

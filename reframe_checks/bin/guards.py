@@ -22,12 +22,15 @@ A job script on this machine is started by its full path, even if that contains 
 Checks also load quickly: what ReFrame repeats for each check is done once. To find who
 used a deprecated variable (one of its own), it reads the source of its whole call stack twice for
 each check that it makes; it parses the references in Python; it puts the variables into the class
-and converts their values; it tests whether all attributes can be copied; and it writes all of a
-check as JSON for each line of its log, although the log's format uses none of it.
+and converts their values; it tests whether all attributes can be copied; it looks up all of a
+check, and writes it as JSON, for each line of its log, although the log's format uses its name
+alone, also for each look at a job, beside what is measured; and it compiles a pattern for each of
+its options.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import logging
 import os
 import random
@@ -38,6 +41,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
+import reframe.core.config
 import reframe.core.exceptions as errors
 import reframe.core.pipeline
 import reframe.core.runtime as runtime
@@ -45,9 +49,9 @@ import reframe.core.schedulers.local
 import reframe.core.warnings
 import reframe.utility.osext as osext
 import yaml
-from reframe.core.logging import CheckFieldFormatter
+from reframe.core.logging import CheckFieldFormatter, LoggerAdapter
 from reframe.core.variables import VarSpace
-from reframe.frontend import cli, filters, printer
+from reframe.frontend import cli, executors, filters, printer
 from reframe.frontend.executors import Runner
 from reframe.frontend.loader import RegressionCheckLoader
 
@@ -238,6 +242,37 @@ class QuickYaml:
         return PARSED[name]
 
 
+class KeptElsewhere:
+    """Stands in for `jsonext` where ReFrame leaves each check that passed in its stage folder.
+
+    Nobody restores a session of a campaign, whose journal and packs have what it measured.
+    """
+
+    @staticmethod
+    def dump(*_: Any, **more: Any) -> None:
+        """Write nothing."""
+
+
+class QuickMatching:
+    """Stands in for the `fnmatch` module where ReFrame looks for an option among all that it has.
+
+    It tries one after the other, and few have wildcards.
+    """
+
+    @staticmethod
+    def fnmatchcase(name: str, pattern: str) -> bool:
+        """Return whether a name matches a pattern; one without wildcards is not compiled."""
+        if any(sign in pattern for sign in "*?["):
+            return fnmatch.fnmatchcase(name, pattern)
+        return name == pattern
+
+
+def describe_check(logger: LoggerAdapter) -> None:
+    """Have a line of the log know what our format has of a check, and nothing else."""
+    if logger.check is not None:
+        logger.extra["check_info"] = logger.check.info()
+
+
 def inject(space: VarSpace, test: Any, of: type) -> None:
     """Give a new test the values of its class's variables.
 
@@ -276,10 +311,13 @@ def main() -> None:
     # A round has the same folders in a session as in a process of its own.
     if CAMPAIGN:
         runtime.RuntimeContext._format_dirs = lambda self, *folders: folders
+        executors.jsonext = KeptElsewhere
     reframe.core.warnings.inspect = QuickInspection
     reframe.core.pipeline.yaml = QuickYaml
     VarSpace._inject = inject
     CheckFieldFormatter.formatMessage = logging.Formatter.formatMessage
+    LoggerAdapter._update_check_extras = describe_check
+    reframe.core.config.fnmatch = QuickMatching
     sys.argv[0] = "reframe"
     cli.main()
 

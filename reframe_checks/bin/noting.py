@@ -89,14 +89,20 @@ class Told(TaskEventListener):  # type: ignore[misc]
             self.schedule.submitted(name, named(job.jobid) if is_here else str(job.jobid))
 
     def on_task_exit(self, task: Any) -> None:
-        """End what the job left running here: none of it may disturb the next launch."""
+        """End what the job left running: none of it may disturb the next launch.
+
+        What it left on the nodes of a scheduler it has ended itself, and is told.
+        """
         recording.left_running = 0
         job = task.check.job
-        if job is None or not job.scheduler.is_local:
+        if job is None:
             return
-        if left := end_what_is_left(
-            Path(os.environ.get(MARK) or self.schedule.campaign), job.jobid
-        ):
+        if job.scheduler.is_local:
+            campaign = Path(os.environ.get(MARK) or self.schedule.campaign)
+            left = end_what_is_left(campaign, job.jobid)
+        else:
+            left = task.check.left_on_nodes() if isinstance(task.check, RecordedCheck) else []
+        if left:
             recording.left_running = len(left)
             names = ", ".join(dict.fromkeys(map(one_line, left)))
             print(

@@ -201,7 +201,7 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
         platform.command = start.command
         platform.variables = named(self.site())
         platform.launch = self.site()["launch"]
-        platform.has_own_tmp = alone
+        platform.has_own_folders = alone
         self.container_platform = platform
         # Only where the site says so, which is where a scheduler is told slots and not nodes.
         slots = self.nodes * self.site()["cores_per_node"]

@@ -12,14 +12,17 @@ from pathlib import Path
 from reframe.core.containers import Apptainer
 from reframe.core.exceptions import SanityError
 
-from containers.apptainer import mount_option
+from containers.apptainer import guard, mount_option
 from records import environment
 
-INTO_CONTAINER = Path(__file__).resolve().parents[1] / "launchers" / "into_container"
+LAUNCHERS = Path(__file__).resolve().parents[1] / "launchers"
+INTO_CONTAINER = LAUNCHERS / "into_container"
+#: How long the nodes of a job may take to say what is left on them, in seconds: one may be dead.
+LEFT_WITHIN_S = 30
 #: The folder of the stage folder that programs work in.
 WORK = "work"
-#: The variable of a job's script with the folder that becomes a container's /tmp.
-OWN_TMP = "launch_tmp"
+#: The variables of a job's script with the folders that become a container's /tmp and /dev/shm.
+OWN_TMP, OWN_MEMORY = "launch_tmp", "launch_memory"
 
 
 def quoted(*words: str | Path | int) -> str:
@@ -55,23 +58,57 @@ def found_on_nodes(programs: Path) -> list[str]:
     return ["unset SLURM_EXPORT_ENV", f'PATH="$PATH":{quoted(programs)}', "export PATH"]
 
 
-def own_tmp(place: str = "/tmp") -> list[str]:
-    """Return the commands that make the folder of OWN_TMP, first in the node's own `place`.
+def own_folders(place: str = "/tmp", memory: str = "/dev/shm") -> list[str]:
+    """Return the commands that make the folders of OWN_TMP and OWN_MEMORY, in the node's own.
 
     TMPDIR, as whoever submitted the job had it, may not exist on the node, or be on a parallel
-    file system, where what MPI keeps there would be slow. What killed launches have left is
-    removed after a day: what has a process id of its own may look dead while it is measured.
+    file system, where what MPI keeps there would be slow: it is taken where /tmp does not do. What
+    killed launches have left is removed after a day: what has a process id of its own may look dead
+    while it is measured. Root's containers have a /dev/shm already (containers/guarded.py).
     """
     name = "wyeast.$$.XXXXXXXX"
-    old = f'find {quoted(place)}/ -mindepth 1 -maxdepth 1 -type d -user "$(id -u)" -mmin +1440'
+    old = '-mindepth 1 -maxdepth 1 -type d -user "$(id -u)" -mmin +1440'
+    own = guard() == []
+    folders = [quoted(place), quoted(memory)] if own else [quoted(place)]
+    places = " ".join(f"{folder}/" for folder in folders)
+    remains = " ".join(f"{folder}/wyeast.[0-9]*.????????" for folder in folders)
     return [
-        f"{old} -name 'wyeast.[0-9]*.????????' 2>/dev/null | while IFS= read -r old; do",
-        "    pid=${old##*/wyeast.} pid=${pid%.????????}",
-        "    case $pid in *[!0-9]*) continue ;; esac",
-        '    kill -0 "$pid" 2>/dev/null || rm -rf "$old"',
+        # Mostly there is none, and then no process is started for it.
+        f"for any in {remains}; do",
+        '    [ -d "$any" ] || continue',
+        f"    find {places} {old} -name 'wyeast.[0-9]*.????????' 2>/dev/null | "
+        "while IFS= read -r old; do",
+        "        pid=${old##*/wyeast.} pid=${pid%.????????}",
+        "        case $pid in *[!0-9]*) continue ;; esac",
+        '        kill -0 "$pid" 2>/dev/null || rm -rf "$old"',
+        "    done",
+        "    break",
         "done",
         f"{OWN_TMP}=$(mktemp -d {quoted(place)}/{name} 2>/dev/null ||",
         f'    mktemp -d "${{TMPDIR:-/tmp}}/{name}") || exit 1',
+        *([f"{OWN_MEMORY}=$(mktemp -d {quoted(memory)}/{name}) || exit 1"] if own else []),
+    ]
+
+
+def end_what_is_left(job: str, by_slurm: bool, nodes: int, note: str) -> list[str]:
+    """Return the commands that mark a launch, and a function that ends what is left of it.
+
+    `job` is what the scheduler calls it. The function `end_left` notes the names of the programs.
+    It looks on all nodes where Slurm starts ranks, which then starts it too; else on the first one.
+    """
+    each = f'{quoted(LAUNCHERS / "end_what_is_left")} "$left"'
+    if by_slurm and nodes > 1:
+        each = (
+            f"timeout -k 1 {LEFT_WITHIN_S} srun --nodes={nodes} --ntasks={nodes} "
+            f"--ntasks-per-node=1 --mpi=none {each}"
+        )
+    name = environment.OF_LAUNCH
+    return [
+        # No other launch of the node has the same word.
+        f"{name}={quoted(job)}.$$; export {name}",
+        # What looks is not of the launch.
+        f'end_left() {{ left="{name}=${name}"; unset {name};',
+        f"    {each} >{note} 2>/dev/null </dev/null; }}",
     ]
 
 
@@ -91,8 +128,8 @@ class QuotedApptainer(Apptainer):  # type: ignore[misc]
     variables: tuple[str, ...] = ()
     #: How the site starts ranks: what a rank is told by variables depends on it.
     launch = "mpiexec"
-    #: Whether the container has the folder of OWN_TMP for its /tmp.
-    has_own_tmp = False
+    #: Whether the container has the folders of OWN_TMP and OWN_MEMORY.
+    has_own_folders = False
 
     @property
     def name(self) -> str:
@@ -105,21 +142,23 @@ class QuotedApptainer(Apptainer):  # type: ignore[misc]
         mounts += [mount_option(f"{stagedir}/{name}", f"{self.workdir}/{name}", writable=False)
                    for name in self.inputs]  # fmt: skip
         words = into_container(self.launch, self.variables)
-        own_tmp = f'"${OWN_TMP}"' if self.has_own_tmp else "''"
+        own = f'"${OWN_TMP}" "${OWN_MEMORY}"' if self.has_own_folders else "'' ''"
         options = [*self.isolation, *mounts, *self.options, "--pwd", self.workdir, self.image]
         # Split and quoted again, so that nothing but words gets through.
-        return f"{quoted(*words)} {own_tmp} {quoted(*options, *shlex.split(self.command))}"
+        return f"{quoted(*words)} {own} {quoted(*options, *shlex.split(self.command))}"
 
 
 def into_container(launch: str, variables: Sequence[str] = ()) -> list[str]:
-    """Return the script that starts a container on its node, with the table that it goes by.
+    """Return the command that starts a container on its node, with the table that it goes by.
 
-    What follows is the folder for the container's /tmp or an empty word, and then the options of
-    `apptainer exec`. `launch` is how ranks start, and `variables` are those that the site names.
+    What follows are the folders for the container's /tmp and /dev/shm, each or an empty word, and
+    then the options of `apptainer exec`. `launch` is how ranks start, and `variables` are those
+    that the site names.
     """
     # No variable has that name, and a shell needs some pattern.
     named = "|".join(variables) or "-"
-    return [str(INTO_CONTAINER), f"named:{named} {environment.for_shell(launch)}"]
+    # In its working folder, which is the stage folder, the script notes what it has removed.
+    return [*guard("."), str(INTO_CONTAINER), f"named:{named} {environment.for_shell(launch)}"]
 
 
 def work_folder(stagedir: str | Path) -> Path:

@@ -8,6 +8,7 @@ import reframe as rfm
 import reframe.utility.sanity as sn
 
 from records import disturbance, instants, nodes
+from records.causes import one_line
 from records.environment import NAME
 from records.image_file import ImageFile, image_file
 from records.program_output import disturbances_in
@@ -23,6 +24,8 @@ IMAGE_BEFORE, IMAGE_AFTER = "launch_image_before", "launch_image_after"
 #: iowait, irq, softirq, steal. Guests' time is part of user's.
 PROCESSORS = {"busy": (0, 1, 2, 5, 6), "idle": (3, 4), "stolen": (7,)}
 EXIT_CODE = "launch_exit_code"
+#: The programs that a launch left running on its nodes, a line for each process.
+LEFT_RUNNING = "launch_left"
 #: The variables of the node that into_container removed.
 REMOVED = "launch_removed"
 #: How much of standard error is searched for how ranks ended, and of each end for a complaint.
@@ -89,6 +92,10 @@ class NotingCheck(rfm.RegressionTestPlugin):
     def image_files(self) -> tuple[ImageFile | None, ImageFile | None]:
         """Return which file the image was before and after the launch, as far as is recorded."""
         return image_file(self.noted(IMAGE_BEFORE)), image_file(self.noted(IMAGE_AFTER))
+
+    def left_on_nodes(self) -> list[str]:
+        """Return the names of what a scheduler's job left running on its nodes, which it ended."""
+        return [name for line in self.noted(LEFT_RUNNING) if (name := one_line(line, 16))]
 
     def exit_code(self) -> int | None:
         """Return the launch's exit code, or None if the job ended before the launch did."""

@@ -32,7 +32,14 @@ from records.left_behind import ends_left, open_left
 from records.schedule import Schedule
 from reframe_checks.mixins.asking import NoAnswer, ask
 from reframe_checks.mixins.guest import collect_outputs
-from reframe_checks.mixins.job_script import OWN_TMP, found_on_nodes, own_tmp, quoted
+from reframe_checks.mixins.job_script import (
+    OWN_MEMORY,
+    OWN_TMP,
+    end_what_is_left,
+    found_on_nodes,
+    own_folders,
+    quoted,
+)
 from reframe_checks.mixins.noted import (
     AFTER,
     BEFORE,
@@ -40,6 +47,7 @@ from reframe_checks.mixins.noted import (
     EXIT_CODE,
     IMAGE_AFTER,
     IMAGE_BEFORE,
+    LEFT_RUNNING,
     MOST_SAID_BYTES,
     NODE,
     STARTED,
@@ -53,7 +61,7 @@ CAMPAIGN = os.environ.get("WYEAST_CAMPAIGN")
 SCHEDULES: list[Schedule] = []
 #: The round that is being measured; a session of several rounds sets it for each.
 current_round = int(os.environ.get("WYEAST_ROUND", "1"))
-#: How many processes the last job left running here, which were ended.
+#: How many processes the last job left running here or on its nodes, which were ended.
 left_running = 0
 #: What no job leaves empty, whatever its node has; the last is its script's last words.
 NOTES = (STARTED, ENDED, EXIT_CODE)
@@ -138,13 +146,17 @@ class RecordedCheck(NotingCheck):
     @run_before("run", always_last=True)
     def note_what_is_asked(self) -> None:
         """Note the request for the launch, in case it is never judged."""
+        end_left = self.end_what_is_left()
+        then = "end_left; " if end_left else ""
         self.prerun_cmds[:0] = [
             *found_on_nodes(state_folder() / "bin"),
-            f"{OWN_TMP}=",
+            f"{OWN_TMP}= {OWN_MEMORY}=",
+            *end_left,
             # However the script ends: not every scheduler can be asked for its exit code.
-            f"trap 'echo $? >{EXIT_CODE}; rm -rf \"${OWN_TMP}\" 2>/dev/null' EXIT",
+            f"trap 'echo $? >{EXIT_CODE}; {then}"
+            f'rm -rf "${OWN_TMP}" "${OWN_MEMORY}" 2>/dev/null\' EXIT',
             "trap 'exit 143' TERM",
-            *(own_tmp() if getattr(self.container_platform, "has_own_tmp", False) else ()),
+            *(own_folders() if getattr(self.container_platform, "has_own_folders", False) else ()),
         ]
         self.wanted = self.asked()
         self.is_sound = False
@@ -156,6 +168,17 @@ class RecordedCheck(NotingCheck):
             self.job._name = schedule.job_name(name, attempt)
             given_up = shlex.quote(str(schedule.mark_of(name, attempt).absolute()))
             self.prerun_cmds[:0] = [f"[ ! -e {given_up} ] || exit 1"]
+
+    def end_what_is_left(self) -> list[str]:
+        """Return the commands by which a job knows what is left of its launch, where it has to.
+
+        A container that has all ranks has process ids of its own: all in it ends with it. On this
+        machine whoever started the job looks after it (records/processes.py).
+        """
+        starts = self.current_partition.extras["site"]["launch"]
+        if self.job.scheduler.is_local or starts == "mpiexec":
+            return []
+        return end_what_is_left(self.job.name, starts == "srun", self.nodes, LEFT_RUNNING)
 
     def cell(self) -> str:
         """Return the cell: the experiment with all parameters fixed but the implementation."""
@@ -248,8 +271,10 @@ class RecordedCheck(NotingCheck):
         if code is None:
             raise SanityError(f"the launch was ended by the scheduler: {complaint}")
         self.explain_failure()
-        # What a program said of itself may come of it.
-        if (known := known_in(said)) and known.sentence not in complaint:
+        # What a program said of itself may come of it; not of what is said in sound launches, too.
+        is_own = complaint.startswith(f"{self.program}: ")
+        known = known_in(said)
+        if known and known.sentence not in complaint and not (is_own and known.may_be_harmless):
             complaint = f"{complaint}; {known.sentence}"
         raise SanityError(f"{self.program} ended with exit code {code}: {complaint}")
 

@@ -1,7 +1,9 @@
 """Values kept with launches are those that their outputs give, and tables have the same of both."""
 
 import hashlib
+import io
 import json
+from collections import Counter
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO
@@ -14,17 +16,21 @@ from analysis.commands.export import Format, exported
 from analysis.comparison.compare import compare
 from analysis.history.campaign_rows import rows_of
 from analysis.tables.parquet import write_tables
-from records import acting_user, schedule, values
+from campaign import measuring
+from campaign.progress import CampaignProgress
+from records import acting_user, packs, schedule, values
 from records import kept as kept_module
 from records import launch as launches
 from records.base import RecordError
 from records.campaign import Campaign, KnownLaunches, read_campaign
-from records.kept import Kept, kept_launches
+from records.kept import Kept, kept_launches, pack_files
 from records.launch import Launch, read_launch
+from records.manifest import read_manifest
 from records.packs import pack_name
 from records.proof import proof_in
 from records.sample import sample_folder
 from records.values import FILE, LaunchValues, values_in
+from tests.analysis.support.large import write_large
 from tests.analysis.support.synthetic import TWICE, Synthetic
 from tests.packed import in_packs, take_out
 
@@ -237,3 +243,36 @@ def test_who_reads_a_campaign_again_looks_only_into_packs_that_were_changed(
     again = read_campaign(campaign, known)
     assert [one.record.launch for one in again.launches] == first[1:]
     assert set(opened) == {"round001.tar"} and again.problems[0].where == first[0]
+
+
+def test_a_campaign_s_end_computes_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By counts: how often each launch's files are read, by who measured and by who reports."""
+    campaign = write_large(tmp_path / "20260101T000000Z-local-made-up", 2, 4, 3)
+    launches_of_it, size = 2 * 4 * 3, sum(path.stat().st_size for path in pack_files(campaign))
+    read, parsed, content = Counter[str](), Counter[str](), packs.content_of
+
+    def counted(pack: IO[bytes], segment: packs.PackSegment, name: str) -> bytes:
+        found = content(pack, segment, name)
+        read[name] += 1
+        return found
+
+    output = launches.output_of
+
+    def counted_output(record: launches.LaunchRecord, text: str, where: Path) -> values.Output:
+        parsed[record.launch] += 1
+        return output(record, text, where)
+
+    monkeypatch.setattr(packs, "content_of", counted)
+    monkeypatch.setattr(launches, "output_of", counted_output)
+    said, before = io.StringIO(), read_by_this_process()
+    assert measuring.whole(campaign, read_manifest(campaign), CampaignProgress(3, said))
+    assert "24 launches took 24 s" in said.getvalue()
+    assert read == {"launch.json": launches_of_it} and not parsed
+    # What stands where, then the records, each with what a buffer has beside it.
+    assert read_by_this_process() - before < 2.5 * size
+    read.clear()
+    assert CliRunner().invoke(app, ["conclude", str(campaign)]).exit_code == 0
+    assert read == dict.fromkeys(("launch.json", FILE, "stdout"), launches_of_it)
+    assert set(parsed.values()) == {1} and len(parsed) == launches_of_it

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from containers import sources, staging
+from containers import sources
 from records.npb import read_npb_output
 from records.program_output import read_program_output
 from tests.benchmarks.conftest import PROJECT, Built, alone_in, of_all_workers
@@ -78,7 +78,7 @@ def emulated(builds: Callable[[str], Built], tmp_path_factory: pytest.TempPathFa
         if not (found.mpi / "include" / "mpi.h").exists():
             wheel = fetch(pinned, folder)
             shutil.rmtree(found.mpi, ignore_errors=True)
-            staging.unpack_wheel(wheel, found.mpi, [])
+            sources.unpack_wheel(wheel, found.mpi, [])
     found.build.mkdir(exist_ok=True)
     return found
 

@@ -12,7 +12,9 @@ from records.npb import NpbRun, problem, read_npb_output
 from tests.benchmarks.conftest import PROJECT, Built, Sanitized
 
 pytestmark = pytest.mark.real
-BENCHMARKS = ["EP", "IS", "CG", "MG", "FT"]
+BENCHMARKS = ["EP", "IS", "CG", "MG", "FT", "LU", "SP", "BT"]
+#: Those whose number of ranks is a square.
+SQUARE = ("SP", "BT")
 
 
 def program_of(benchmark: str) -> str:
@@ -36,7 +38,12 @@ def solved(built: Built, path: Path, benchmark: str, size: str, ranks: int) -> N
 @pytest.mark.parametrize(
     ("benchmark", "ranks"),
     # MG halves its cube: its ranks are a power of two.
-    [(name, ranks) for name in BENCHMARKS for ranks in (1, 2, 3, 4) if (name, ranks) != ("MG", 3)],
+    [
+        (name, ranks)
+        for name in BENCHMARKS
+        for ranks in (1, 2, 3, 4)
+        if (name, ranks) != ("MG", 3) and (name not in SQUARE or ranks in (1, 4))
+    ],
 )
 def test_class_s_on_any_number_of_ranks(
     one: Built, yielding: Built, tmp_path: Path, benchmark: str, ranks: int
@@ -47,7 +54,7 @@ def test_class_s_on_any_number_of_ranks(
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_class_w(one: Built, tmp_path: Path, benchmark: str) -> None:
-    solved(one, tmp_path / "out", benchmark, "W", 2)
+    solved(one, tmp_path / "out", benchmark, "W", 1 if benchmark in SQUARE else 2)
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
@@ -72,8 +79,17 @@ def test_the_timed_section_is_repeated_and_verified_each_time(
 
 @pytest.mark.parametrize(
     ("benchmark", "size", "ranks"),
-    # A grid of ranks 2 x 3, ranks in two dimensions of a cube, and pencils that are cut unevenly.
-    [("CG", "S", 6), ("MG", "S", 8), ("FT", "S", 7), ("IS", "S", 5)],
+    # A grid of ranks 2 x 3, ranks in two dimensions of a cube, pencils that are cut unevenly, and
+    # three blocks a rank.
+    [
+        ("CG", "S", 6),
+        ("MG", "S", 8),
+        ("FT", "S", 7),
+        ("IS", "S", 5),
+        ("LU", "S", 6),
+        ("SP", "S", 9),
+        ("BT", "S", 9),
+    ],
 )
 def test_more_ranks(yielding: Built, tmp_path: Path, benchmark: str, size: str, ranks: int) -> None:
     solved(yielding, tmp_path / "out", benchmark, size, ranks)
@@ -112,6 +128,9 @@ def test_reference_values_are_the_literature() -> None:
          "zeta is 8.5971775078648e+00, expected is 8.5971785078648e+00 within 1e-10"),
         ("MG", "5.307707005734e-05", "5.307717005734e-05", "expected is 5.3077170057340e-05"),
         ("FT", "484.5363331978", "484.5363332978", "checksum 1 is 5.546087004964e+02 +4.84536333"),
+        ("LU", "7.841892886593708", "7.841893886593708", "the surface integral is 7.8418928865937"),
+        ("SP", "0.01036074670528541", "0.01036074680528541", "the norm of residual 2 is 1.0360746"),
+        ("BT", "0.000499769133458115", "0.000499769143458115", "the norm of error 1 is 4.99769133"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_said(
@@ -177,7 +196,14 @@ CALLS = {
            "const int *m, const int *e, MPI_Datatype u, MPI_Comm c)",
            "int code = PMPI_Alltoallv(s, n, d, t, b, m, e, u, c); ((double *)b)[7] = 0;"),
 }  # fmt: skip
-CALLS["MG"] = CALLS["CG"]
+CALLS["MG"] = CALLS["LU"] = CALLS["CG"]
+#: What is handed from block to block along lines.
+CALLS["SP"] = CALLS["BT"] = (
+    "MPI_Sendrecv(const void *s, int n, MPI_Datatype t, int to, int tag, void *b, int m, "
+    "MPI_Datatype u, int from, int other, MPI_Comm c, MPI_Status *status)",
+    "int code = PMPI_Sendrecv(s, n, t, to, tag, b, m, u, from, other, c, status); "
+    "((double *)b)[7] += 1e-3;",
+)
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
@@ -190,7 +216,7 @@ def test_corrupted_messages_are_found(one: Built, tmp_path: Path, benchmark: str
         [one.prefix / "bin/mpicc", "-shared", "-fPIC", "-o", library, source], check=True
     )
     program = program_of(benchmark)
-    done = one.run(program, LD_PRELOAD=str(library))
+    done = one.run(program, ranks=4 if benchmark in SQUARE else 2, LD_PRELOAD=str(library))
     assert done.returncode == 1, done.stdout
     assert f"{program}: wrong answer: " in done.stderr and ", expected is " in done.stderr
     assert "UNSUCCESSFUL" in done.stdout
@@ -204,6 +230,7 @@ def test_corrupted_messages_are_found(one: Built, tmp_path: Path, benchmark: str
         ("nas_is", ["--sizes", "8"], 2, "--sizes"),
         ("nas_ft", ["S"], 2, "S"),
         ("nas_mg", ["--class", "S"], 3, "3 ranks: must be a power of two"),
+        ("nas_sp", ["--class", "S"], 2, "2 ranks: must be a square number"),
     ],
 )
 def test_bad_arguments_are_one_sentence(
@@ -223,7 +250,7 @@ def test_help(one: Built, benchmark: str) -> None:
 
 def test_sanitizers_find_nothing(sanitized_one: Sanitized) -> None:
     for benchmark in BENCHMARKS:
-        sanitized_one.check(program_of(benchmark))
+        sanitized_one.check(program_of(benchmark), ranks=4 if benchmark in SQUARE else 2)
 
 
 def test_valgrind_finds_nothing(one: Built) -> None:
@@ -231,7 +258,7 @@ def test_valgrind_finds_nothing(one: Built) -> None:
     command = ["valgrind", "-q", "--error-exitcode=9", "--undef-value-errors=no",
                f"--suppressions={PROJECT}/tests/benchmarks/valgrind.supp"]  # fmt: skip
     # EP has no memory but a few arrays of fixed size, and takes minutes.
-    for benchmark in ("IS", "MG", "FT", "CG"):
+    for benchmark in ("IS", "MG", "FT", "CG", "LU"):
         program = str(one.build / "bin" / program_of(benchmark))
         done = one.run_command([*command, program], ranks=2)
         assert done.returncode == 0, (benchmark, done.stderr[-3000:])

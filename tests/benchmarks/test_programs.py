@@ -236,14 +236,33 @@ def test_corrupted_data_is_found(
     assert done.returncode == 0
 
 
-def test_full_disk_is_an_error(built: Built) -> None:
+#: Programs that print in different ways.
+HPL_DAT = ["hpl_dat", "--p", "1", "--q", "1", "--n", "64", "--nb", "8"]
+PRINTING = [
+    ["preflight"], ["nas_ep", "--class", "S"], HPL_DAT, ["startup", "--help"],
+    ["collective", "--version"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+def test_full_disk_is_an_error_with_its_reason(built: Built, words: list[str]) -> None:
     """The launcher may swallow a write error, so the program runs by itself, as a singleton."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [built.build / "bin/preflight"], stdout=full, stderr=subprocess.PIPE, text=True,
-            timeout=300, check=False,
+            [built.build / "bin" / words[0], *words[1:]], stdout=full, stderr=subprocess.PIPE,
+            text=True, timeout=300, check=False,
         )  # fmt: skip
-    assert done.returncode == 1 and "could not be written" in done.stderr
+    said = f"{words[0]}: standard output could not be written: No space left on device"
+    assert done.returncode == 1 and said in done.stderr.splitlines(), done.stderr
+
+
+@pytest.mark.parametrize("file", ["/dev/full", "/missing/HPL.dat"])
+def test_a_file_that_cannot_be_written_is_named_with_the_reason(built: Built, file: str) -> None:
+    words = [str(built.build / "bin" / HPL_DAT[0]), *HPL_DAT[1:], "--output", file]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    reason = "No space left on device" if file == "/dev/full" else "No such file or directory"
+    assert file in done.stderr and done.stderr.strip().endswith(f"written: {reason}")
 
 
 def test_memory_copy_is_made(built: Built) -> None:
@@ -287,6 +306,7 @@ def test_make_installs_two_builds_side_by_side(built: Built, tmp_path: Path) -> 
         "pingpong", "preflight", "startup", "hpl_dat", "collective", "pairs", "some_to_some",
         "halo", "neighbours", "node_pairs", "one_sided", "echo", "emulator", "stream", "su3",
         "profiled", "nas_ep", "nas_is", "nas_cg", "nas_mg", "nas_ft",
+        "nas_lu", "nas_sp", "nas_bt",
     }  # fmt: skip
     assert not (PROJECT / "benchmarks/bin").exists()
     (tmp_path / "b").mkdir()

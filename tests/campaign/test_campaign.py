@@ -249,7 +249,7 @@ def test_killed_in_a_wave_a_budget_is_gone_on_with_and_can_be_replayed(name: str
             "site nowhere is unknown; site_configs/ has box-mpirun, box-sge, local, virtual",
         ),
         (["--tier huge"], "TIER=huge is unknown; choose one of: quick, paper, site"),
-        (["--rounds 0"], "ROUNDS=0: a campaign has at least one round"),
+        (["--rounds 0"], "ROUNDS=0: a campaign has 1 to 999999 rounds"),
         (["--images no-such-1.0"], "no-such-1.0 is not in containers/images.lock; build it"),
         (["--resume no-such"], "is not a campaign"),
     ],

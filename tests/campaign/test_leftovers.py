@@ -1,9 +1,11 @@
 """What still works for a campaign is found and ended, and nothing else."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from campaign import leftovers, queues
 from records import processes
 from records.base import CampaignError
-from records.processes import known, named
+from records.processes import known, named, stat_of
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -80,6 +82,27 @@ def test_a_process_whose_session_has_lost_its_first_is_neither_ended_nor_measure
             os.kill(left, 0)
         finally:
             os.kill(left, 9)
+
+
+def test_a_mount_that_serves_no_container_any_more_holds_up_nobody(tmp_path: Path) -> None:
+    """Apptainer's helper knows nothing of a campaign, and outlives a starter that is killed."""
+    mount = tmp_path / leftovers.MOUNTS
+    shutil.copy("/bin/sleep", mount)
+    with subprocess.Popen(["sh", "-c", f"{mount} 600 & echo $!"], stdout=subprocess.PIPE,
+                          start_new_session=True, text=True) as first:  # fmt: skip
+        assert first.stdout
+        left = int(first.stdout.readline())
+        name = named(first.pid)
+        first.wait()
+        assert leftovers.end_all(tmp_path / "c", known([name])) == 0
+    wait_for_end(left)
+
+
+def wait_for_end(pid: int) -> None:
+    """Wait until a process of nobody's has ended, or only waits to be noticed."""
+    with suppress(OSError):
+        while stat_of(pid)[0] != "Z":
+            time.sleep(0.01)
 
 
 def test_a_shell_that_names_the_campaign_and_what_started_this_are_spared(tmp_path: Path) -> None:

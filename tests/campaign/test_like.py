@@ -11,6 +11,7 @@ from campaign import beginning, request, resuming
 from containers import selection
 from records import files
 from records.base import CampaignError
+from records.manifest import COMMAND
 from tests.folders import write_launch
 from tests.whole_records import launch as whole_launch
 from tests.whole_records import manifest_facts
@@ -26,7 +27,7 @@ def options(**given: object) -> argparse.Namespace:
     defaults = {
         "site": "virtual", "tier": "quick", "rounds": 3, "images": "", "checks": None, "seed": None,
         "study": None, "resume": None, "host_mpi": None, "like": None, "name": None,
-        "time_limit": None, "raw_by_rank": False, "budget": None,
+        "time_limit": None, "raw_by_rank": False, "budget": None, "all_pairs": False,
     }  # fmt: skip
     return argparse.Namespace(**{**defaults, **given})
 
@@ -55,11 +56,21 @@ def test_all_but_the_site_is_the_other_ones(first: Path) -> None:
 
 
 def test_what_each_rank_took_is_kept_again(first: Path) -> None:
-    change(first, raw_by_rank=True)
+    change(first, raw_by_rank=True, all_pairs=True)
     chosen = options(like="first")
     beginning.as_before(chosen)
-    assert chosen.raw_by_rank is True
+    assert chosen.raw_by_rank is True and chosen.all_pairs is True
     assert "RAW_BY_RANK=1" in request.command_of(options(raw_by_rank=True))
+    command = request.command_of(options(all_pairs=True))
+    assert "ALL_PAIRS=1" in command and COMMAND.fullmatch(command)
+    assert " --all-pairs" in request.command_of(options(all_pairs=True, seed=3))
+
+
+def test_what_is_compared_is_declared_before_anything_is_measured(first: Path) -> None:
+    with pytest.raises(CampaignError, match="ALL_PAIRS cannot be given with --like=first"):
+        beginning.as_before(options(like="first", all_pairs=True))
+    with pytest.raises(CampaignError, match="ALL_PAIRS cannot be given with RESUME=first"):
+        request.refuse_all_pairs(options(resume="first", all_pairs=True))
 
 
 def test_a_bound_mpi_has_to_be_named(first: Path) -> None:

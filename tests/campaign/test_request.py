@@ -24,10 +24,10 @@ from tests.whole_records import manifest, put_manifest
 PROJECT = Path(__file__).resolve().parents[2]
 IMAGES = {"mpich-5.0.2": {"sha256": "1" * 64}}
 REFUSED = [
-    ("--rounds=0", "ROUNDS=0: a campaign has at least one round"),
-    ("--rounds=-1", "ROUNDS=-1: a campaign has at least one round"),
-    ("--rounds=abc", "ROUNDS=abc: a campaign has at least one round"),
-    ("--rounds=1.5", "ROUNDS=1.5: a campaign has at least one round"),
+    ("--rounds=0", "ROUNDS=0: a campaign has 1 to 999999 rounds"),
+    ("--rounds=-1", "ROUNDS=-1: a campaign has 1 to 999999 rounds"),
+    ("--rounds=abc", "ROUNDS=abc: a campaign has 1 to 999999 rounds"),
+    ("--rounds=1.5", "ROUNDS=1.5: a campaign has 1 to 999999 rounds"),
     ("--tier=huge", "TIER=huge is unknown; choose one of: quick, paper, site"),
     ("--site=nowhere", "site nowhere is unknown; site_configs/ has box-mpirun, box-sge, local, "),
     ("--site=virtual", "SITE=virtual: the cluster is not up; start it with: make cluster-up"),
@@ -156,10 +156,11 @@ def test_checks_that_fit_nothing_are_refused_without_an_image() -> None:
 ASKED = [
     [], ["--site=virtual", "--tier=paper", "--rounds=7"], ["--budget=0.5h", "--checks=^Nas"],
     ["--tier=paper"],
-    ["--images=mpich-5.0.2,lam-7.1.4+lamd"], ["--images=all", "--raw-by-rank"],
+    ["--images=mpich-5.0.2,lam-7.1.4+lamd"], ["--images=all", "--raw-by-rank"], ["--all-pairs"],
     ["--checks=PointToPoint %pair=Send/Recv|a'b\"c$d$$ $(touch x)`e`\\ f=g;h"],
     ["--host-mpi=/opt/an mpi", "--images=mpich-5.0.2-abi+host"], ["--study=iit"],
     ["--study=iit", "--images=mpich-5.0.2", "--checks=Linpack$", "--raw-by-rank"],
+    ["--study=iit", "--all-pairs"],
     ["--seed=5", "--checks=-a 'b' $c", "--rounds=2"], ["--name=mine", "--time-limit=30m"],
     ["--study=iit", "--name=mine", "--images=a,b"],
 ]  # fmt: skip

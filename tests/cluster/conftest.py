@@ -43,9 +43,13 @@ def control(*arguments: str, project: Path = PROJECT) -> subprocess.CompletedPro
 
 def wait_for(condition: Callable[[], bool], seconds: float, what: str) -> None:
     deadline = time.monotonic() + seconds
-    while not condition():
+    while True:
+        asked = time.monotonic()
+        if condition():
+            return
         assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
-        time.sleep(0.1)
+        # Who asks by starting programs leaves as much time to what it waits for.
+        time.sleep(max(0.1, time.monotonic() - asked))
 
 
 @dataclass
@@ -135,16 +139,22 @@ class Cluster:
         for campaign in self.begun:
             campaign.stop()
         self.begun.clear()
-        self.execute("squeue --me --noheader --format=%i | xargs -r scancel", check=False)
+        # Each command that enters the cluster starts Python.
+        if not self.is_idle(check=False):
+            self.execute("squeue --me --noheader --format=%i | xargs -r scancel", check=False)
 
-    def is_idle(self) -> bool:
+    def is_idle(self, check: bool = True) -> bool:
         """Tell whether no job is left, no process of a user, and all nodes take the next job."""
-        jobs = self.execute("squeue --noheader", check=False).strip()
         # The command that asks is root's. What has ended, and is not yet waited for, is no process.
-        said = self.execute("ps -o stat=,args= -u wyeast,guest || true", user="root")
-        left = [line for line in said.splitlines() if not line.startswith("Z")]
-        states = self.execute("sinfo --noheader --format=%T").split()
-        return not jobs and not left and states == ["idle"]
+        asked = (
+            "squeue --noheader; echo of users:; ps -o stat=,args= -u wyeast,guest; "
+            "echo nodes:; sinfo --noheader --format=%T"
+        )
+        said = self.execute(asked, user="root", check=check)
+        jobs, _, rest = said.partition("of users:\n")
+        running, _, states = rest.partition("nodes:\n")
+        left = [line for line in running.splitlines() if not line.startswith("Z")]
+        return not jobs.strip() and not left and states.split() == ["idle"]
 
     def describe(self) -> dict[str, Any]:
         """Return what `up` has written."""

@@ -1,5 +1,7 @@
 """What programs in containers may try where Slurm starts one for each rank: all in one job.
 
+They also leave something running that is in no session of theirs.
+
 The nodes show their containers the folder that the checkout is in, as a site may do with its
 parallel file system.
 """
@@ -21,9 +23,11 @@ pytestmark = pytest.mark.cluster
 IMAGE = "mpich-5.0.2"
 #: Each on a node of its own.
 RANKS = range(2)
+#: Slurm takes a process for one of a job's by its parents, and this one's have ended.
+LEAVES = "setsid sleep 1234 </dev/null >/dev/null 2>&1 &"
 #: What closes the work folder would keep the others from being tried.
 TRIED = {name: words for name, words in ATTACKS.items() if name != "closed"}
-UNHARMED = ("none", "script", "stderr", "asked", "mounts", "processes", "input")
+UNHARMED = ("none", "script", "stderr", "asked", "mounts", "processes", "machine", "input")
 
 
 @dataclass(frozen=True)
@@ -36,24 +40,30 @@ class AttackedLaunch:
     became: dict[str, str]
     #: Something that a program of the job user's has done outside of its container.
     trace: Path
+    #: What was said of it, and what of it runs on the nodes afterwards.
+    said: str
+    left: str
 
 
 @pytest.fixture(scope="module")
 def attacked(running_cluster: Cluster) -> Iterator[AttackedLaunch]:
     wait_for(running_cluster.is_idle, 300, "an idle cluster")
     with new_checkout() as checkout:
-        yield attack(checkout)
+        yield attack(checkout, running_cluster)
 
 
-def attack(checkout: Checkout) -> AttackedLaunch:
+def attack(checkout: Checkout, cluster: Cluster) -> AttackedLaunch:
     """Have the ranks of one launch try everything, one after the other."""
     checkout.give_image(IMAGE)
     root, campaign = checkout.root, checkout.root / "runs" / "attacked"
     secret, trace, shown = root / "secret", root / "trace", root / "apptainer.conf"
-    told = {"SECRET": str(secret), "TRACE": str(trace), "PLACE": str(root)}
+    # Ranks share the node's /dev/shm.
+    told = {"SECRET": str(secret), "TRACE": str(trace), "PLACE": str(root), "DECOYS": "/dev/none",
+            "SHARED": ""}  # fmt: skip
     words = [f"RESULT={name}.$SLURM_PROCID; ( {words} )" for name, words in TRIED.items()]
+    words.append(f"{LEAVES} true")
     facts = {
-        "attacks": {"all": "; ".join([*words, "true"])}, "told": told, "ranks": len(RANKS),
+        "attacks": {"all": "; ".join(words)}, "told": told, "ranks": len(RANKS),
         "each": [f"{name}.{rank}" for name in TRIED for rank in RANKS],
     }  # fmt: skip
     campaign.mkdir(parents=True)
@@ -72,7 +82,9 @@ def attack(checkout: Checkout) -> AttackedLaunch:
     files = {name: text_in(kept[0], name) for name in kept[0].names()}
     record = record_in(kept[0])
     assert record.outcome == "sound", record.sentence
-    return AttackedLaunch(record, files, json.loads(files["became"]), trace)
+    left = cluster.execute("pgrep -fax 'sleep 1234' || true", user="root")
+    became = json.loads(files["became"])
+    return AttackedLaunch(record, files, became, trace, done.stdout, left)
 
 
 @pytest.mark.parametrize("name", UNHARMED)
@@ -97,3 +109,9 @@ def test_no_secret_is_kept_and_nothing_done_outside(attacked: AttackedLaunch) ->
     assert SECRET not in json.dumps({**attacked.files, "job.sh": ""})
     assert not attacked.trace.exists()
     assert attacked.record.launch.startswith("round001_Attacked")
+
+
+def test_what_it_leaves_running_is_ended_with_it_and_told(attacked: AttackedLaunch) -> None:
+    assert attacked.record.left_running == len(RANKS), attacked.said
+    assert "left 2 process(es) running, which were ended: sleep" in attacked.said
+    assert not attacked.left

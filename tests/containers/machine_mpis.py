@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from containers import bill_of_materials, images, packing, sources, staging, store
+from containers import bill_of_materials, images, packing, sources, store
 from containers.table import load_table
 from records.files import write_whole
 from tests.packed import records_in, text_of
@@ -20,7 +20,7 @@ NAME = f"test-{os.getpid()}"
 def unpacked(wheel: str, prefix: Path) -> Path:
     """Return a prefix with the MPI of a wheel that sources.lock pins."""
     pinned = sources.load_sources(PROJECT).wheel(wheel, wheel)
-    staging.unpack_wheel(sources.fetch_wheel(pinned, PROJECT / ".wyeast"), prefix, [])
+    sources.unpack_wheel(sources.fetch_wheel(pinned, PROJECT / ".wyeast"), prefix, [])
     return prefix
 
 

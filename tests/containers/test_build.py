@@ -295,7 +295,7 @@ def test_what_is_left_out_of_a_wheel(tmp_path: Path) -> None:
             "x.dist-info/RECORD",
         ):
             archive.writestr(name, "content")  # fmt: skip
-    staging.unpack_wheel(wheel, tmp_path / "mpi", ["lib/*.so.1", "bin/*"])
+    sources.unpack_wheel(wheel, tmp_path / "mpi", ["lib/*.so.1", "bin/*"])
     found = {path.relative_to(tmp_path / "mpi").as_posix()
              for path in (tmp_path / "mpi").rglob("*") if path.is_file()}  # fmt: skip
     assert found == {"lib/libx.so", "share/licenses/LICENSE.txt"}

@@ -1,6 +1,7 @@
 """images.lock and sources.lock: an image or an input that differs is refused."""
 
 import hashlib
+import importlib.metadata
 import json
 import platform
 import re
@@ -152,6 +153,20 @@ def test_the_project_s_own_lock_pins_what_the_table_names() -> None:
     assert all(name in one.file for of in pinned.wheels.values() for name, one in of.items())
     everything = [*files, *pinned.archives.values()]
     assert all(len(bytes.fromhex(source.sha256)) == 32 for source in everything)
+
+
+#: The GNU C library that the older names of wheels stand for: 2 and this.
+OLDER_NAMES = {"1": 5, "2010": 12, "2014": 17}
+
+
+def test_no_python_package_needs_a_newer_c_library_than_centres_have() -> None:
+    """That of Rocky 8 and its like, by what each says of itself."""
+    least = {}
+    for package in importlib.metadata.distributions():
+        tags = re.findall(r"manylinux(?:_2_)?(\d+)_", package.read_text("WHEEL") or "")
+        if tags:
+            least[package.name] = min(OLDER_NAMES.get(one, int(one)) for one in tags)
+    assert len(least) > 5 and max(least.values()) <= 28, least
 
 
 def test_a_wheel_is_the_machine_s_own() -> None:

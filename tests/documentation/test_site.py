@@ -12,7 +12,8 @@ from playwright.sync_api import Page, sync_playwright
 
 from documentation import __main__ as site
 from documentation import pages, sentences, targets
-from records.causes import KNOWN, known_in
+from records.ailments.table import KNOWN
+from records.causes import known_in
 from site_configs.site_file import KEYS
 from tests.analysis.report.test_report import CHROMIUM, QUIET
 
@@ -154,7 +155,7 @@ def test_each_known_cause_has_an_example_that_is_known() -> None:
 def test_refusals_are_listed_by_their_words() -> None:
     page = sentences.refusals(PROJECT)
     for words in (
-        "ROUNDS=…: a campaign has at least one round; give a number",
+        "ROUNDS=…: a campaign has 1 to … rounds; give such a number",
         "submits jobs by `scheduler: …`",
         "is not a valid site name; use letters",
     ):

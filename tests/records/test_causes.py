@@ -9,19 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records.campaign import LeftOut, read_campaign
-from records.causes import (
-    BY_SOMEBODY,
+from records.ailments.known import Known
+from records.ailments.of_machines import (
     FILE_LIMIT,
     FULL_DISK,
     HIDDEN_PROGRAM,
-    LONGEST,
     NO_FUSE,
     NO_NAME,
     NO_NAMESPACES,
     NO_NAMESPACES_FOR_ROOT,
     NO_SUBORDINATE_IDS,
-    Known,
+)
+from records.campaign import LeftOut, read_campaign
+from records.causes import (
+    BY_SOMEBODY,
+    LONGEST,
     of_command,
     of_scheduler,
     of_signal,

@@ -135,15 +135,18 @@ def test_a_value_that_is_no_text_is_no_name(tmp_path: Path) -> None:
     assert found["FINE"] == "1"
 
 
-def test_a_folder_of_any_name_becomes_the_container_s_tmp(tmp_path: Path) -> None:
+def test_folders_of_any_name_become_the_container_s_own(tmp_path: Path) -> None:
     (tmp_path / "apptainer").write_text('#!/bin/sh\nprintf "%s " "$@"\n')
     (tmp_path / "apptainer").chmod(0o755)
     folder = '/a,"b c'
     done = subprocess.run(
-        [INTO_CONTAINER, "named:-", folder, "image.sif"], cwd=tmp_path, check=True,
+        [INTO_CONTAINER, "named:-", folder, "/b", "image.sif"], cwd=tmp_path, check=True,
         env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, capture_output=True, text=True,
     )  # fmt: skip
-    assert done.stdout == 'exec --mount=type=bind,"source=/a,""b c",destination=/tmp image.sif '
+    assert done.stdout == (
+        'exec --mount=type=bind,"source=/b",destination=/dev/shm '
+        '--mount=type=bind,"source=/a,""b c",destination=/tmp image.sif '
+    )
 
 
 def test_values_are_recorded_of_what_decides_times_alone() -> None:
@@ -177,5 +180,15 @@ def test_names_are_patterns_that_a_shell_and_python_read_alike() -> None:
 def test_a_campaigns_reframe_has_none_of_the_users_options() -> None:
     """As RFM_CHECK_SEARCH_RECURSIVE, by which it would find nothing to measure."""
     users = {"RFM_CHECK_SEARCH_RECURSIVE": "y", "RFM_STAGE_DIR": "/x", "RFM_SYSTEM": "x", "A": "b"}
-    found = for_reframe(users, RFM_SYSTEM="local")
+    found = for_reframe(users, {}, RFM_SYSTEM="local")
     assert found == {"RFM_SYSTEM": "local", "A": "b"}
+
+
+def test_a_campaigns_jobs_have_no_habits_of_the_users_shell() -> None:
+    """But for those of a site that loads modules, or prepares its jobs otherwise."""
+    habits = {"BASH_ENV": "x", "ENV": "x", "SHELLOPTS": "nounset", "BASH_FUNC_grep%%": "() { :; }"}
+    users = {**habits, "BASH_COMPAT": "5", "MODULEPATH": "/x"}
+    assert for_reframe(users, {}) == {"BASH_COMPAT": "5", "MODULEPATH": "/x"}
+    assert for_reframe(users, {"modules": ["apptainer"]}) == users
+    assert for_reframe(users, {"prepare": [". /etc/profile"]}) == users
+    assert "ENV" in for_reframe(users, {"variables": ["ENV"]})

@@ -9,6 +9,7 @@ from records.communication import Communication
 from records.limits.links import (
     Bytes,
     Message,
+    bytes_over_links,
     drawn_messages,
     groups_in,
     least_seconds,
@@ -16,6 +17,7 @@ from records.limits.links import (
     of_messages,
 )
 from records.limits.plausibility import communication_above_link
+from tests.analysis.support.counts import counted, power_of
 from tests.reframe_checks.conftest import summary
 
 LINK = 12.5e6
@@ -135,6 +137,32 @@ def test_an_all_to_all_of_128_000_ranks_is_counted() -> None:
     hosts = [f"node{rank // 128}" for rank in range(128_000)]
     found = of_collective(communication(1.0, **collective("alltoall")), hosts)
     assert found == Bytes((128_000 - 128) * SIZE, 128 * (128_000 - 128) * SIZE)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        pairs("send-recv", "{half} bisection pairs"), pairs("window of 64", "{half} near pairs"),
+        *(collective(operation, group) for operation in ("alltoall", "allgather", "bcast", "gather")
+          for group in ("world", "halves")),
+        {"operation": "halo", "method": "sendrecv", "group": "2x2"},
+        {"operation": "some-to-some", "method": "listed", "group": "world"},
+    ],
+)  # fmt: skip
+def test_what_is_counted_is_linear_in_the_ranks(what: dict[str, Any]) -> None:
+    """By calls and memory, on ten nodes; the ranks are dealt, so that almost all pairs cross."""
+    sizes, calls, memory = (2000, 4000, 8000), [], []
+    for ranks in sizes:
+        named = {name: word.format(half=ranks // 2) for name, word in what.items()}
+        one, hosts = communication(1.0, **named), [f"node{rank % 10}" for rank in range(ranks)]
+        is_listed = one.method == "listed"
+        listed = drawn_messages(1, ranks, 1, 100, double=True) if is_listed else None
+        with counted() as counts:
+            bytes_over_links(one, hosts, listed)
+        calls.append(counts.calls)
+        memory.append(counts.memory_bytes)
+    assert power_of(sizes, calls, least=100) < 1.1
+    assert power_of(sizes, memory, least=10_000) < 1.2
 
 
 def test_bytes_of_random_messages_are_counted_by_node() -> None:

@@ -1,7 +1,7 @@
 """What programs in containers may try on the machine that measures them, and a check that does it.
 
 Each attack is a shell command. It knows all paths, as $STAGE, $SECRET, $TRACE and $PLACE, and
-leaves `good` in $RESULT where it got nothing.
+leaves `good` in $RESULT where it got nothing. What it would destroy was made for it: $DECOYS.
 """
 
 ATTACKS = {
@@ -22,6 +22,11 @@ ATTACKS = {
     "processes": 'for p in /proc/[0-9]*; do cat "$p/root$SECRET" "$p/cwd/rfm_job.sh"; '
     'tr "\\0" "\\n" <"$p/environ" | grep ^OUTSIDE=; done >"$RESULT" 2>/dev/null; '
     'echo good >>"$RESULT"',
+    # Only what was made for this is removed; of the rest it is asked whether it could be written.
+    "machine": 'rm -rf $DECOYS; for f in /dev /etc/hosts /sys/power/state '
+    "/sys/fs/cgroup /proc/sys/kernel/core_pattern /proc/sysrq-trigger /proc/irq/*/smp_affinity "
+    '$(find /dev -type b); do [ ! -w "$f" ] || echo "$f"; done >"$RESULT"; '
+    'for f in $SHARED; do [ ! -e "$f" ] || echo "$f"; done >>"$RESULT"; echo good >>"$RESULT"',
     "input": 'echo bad >input; rm -f input; mv other input; cat input >"$RESULT"',
     "link": 'ln -s "$SECRET" "$RESULT"',
     "pipe": 'mkfifo "$RESULT"',

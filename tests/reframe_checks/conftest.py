@@ -20,6 +20,7 @@ import pytest
 
 from reframe_checks.bin.telling import TOLD
 from tests.packed import records_in
+from tests.reframe_checks.forked import reframe
 from tests.sif_files import said, write_sif
 from tests.unmeasured import unmeasured
 
@@ -224,15 +225,16 @@ class StandIn:
             os.close(write)
             told = (read,)
             environment |= {TOLD: str(read), "WYEAST_ORDER_SEED": "1"}
-        done = subprocess.run(
-            [
-                self.project / "reframe_checks/bin/reframe", *check_path(only, self.project),
-                "-r", "-n", only,
-                "--exec-policy=serial", *options,
-            ],
-            env=environment, cwd=self.project, capture_output=True, text=True, timeout=600,
-            check=False, pass_fds=told,
-        )  # fmt: skip
+        arguments = [*check_path(only, self.project), "-r", "-n", only, "--exec-policy=serial",
+                     *options]  # fmt: skip
+        if self.project == PROJECT:
+            done = reframe(arguments, environment, descriptors=told)
+        else:
+            done = subprocess.run(
+                [self.project / "reframe_checks/bin/reframe", *arguments],
+                env=environment, cwd=self.project, capture_output=True, text=True, timeout=600,
+                check=False, pass_fds=told,
+            )  # fmt: skip
         for descriptor in told:
             os.close(descriptor)
         return Outcome(

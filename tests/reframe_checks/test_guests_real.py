@@ -8,16 +8,20 @@ import json
 import os
 import pwd
 import shutil
+import stat
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from containers import images, store
+from containers.apptainer import launch_options
 from records import acting_user
 from records.kept import kept_launches
 from records.launch import record_in, text_in
+from reframe_checks.mixins.job_script import into_container
 from tests.other_user import SECRET, give, in_child, ordinary_user
 from tests.reframe_checks.attacks import ATTACKS, CHECK, NOT_READ
 from tests.unmeasured import unmeasured
@@ -43,15 +47,36 @@ def attacked(request: pytest.FixtureRequest) -> Iterator[Became]:
     place.mkdir()
     try:
         if request.param == "root" or os.geteuid() != 0:
-            yield attack(place, None)
+            with made_for_it(None) as decoys:
+                yield attack(place, None, decoys)
             return
-        with ordinary_user() as name:
-            yield attack(place, name)
+        with ordinary_user() as name, made_for_it(name) as decoys:
+            yield attack(place, name, decoys)
     finally:
         shutil.rmtree(place)
 
 
-def attack(place: Path, user: str | None) -> Became:
+@contextmanager
+def made_for_it(user: str | None) -> Iterator[list[str]]:
+    """Make a device node, where one can, and shared memory of another launch; yield their paths."""
+    name = f"wyeast-decoy-{os.getpid()}"
+    memory, node = Path("/dev/shm") / name, Path("/dev") / name
+    memory.touch()
+    if os.geteuid() == 0:
+        # As /dev/null.
+        os.mknod(node, stat.S_IFCHR, os.makedev(1, 3))
+        node.chmod(0o666)
+        os.chown(memory, pwd.getpwnam(user).pw_uid if user else 0, -1)
+    made = [path for path in (memory, node) if path.exists()]
+    try:
+        yield [str(path) for path in made]
+        assert all(path.exists() for path in made), "a program has removed what is not its own"
+    finally:
+        for path in made:
+            path.unlink(missing_ok=True)
+
+
+def attack(place: Path, user: str | None, decoys: list[str]) -> Became:
     """Run all attacks in a checkout; return what became of each."""
     (place / "literature").symlink_to(PROJECT / "literature")
     # ReFrame writes its log beside it.
@@ -65,7 +90,8 @@ def attack(place: Path, user: str | None) -> Became:
     campaign, secret, trace = place / "runs" / "campaign", place / "secret", place / "trace"
     campaign.mkdir(parents=True)
     secret.write_text(SECRET)
-    told = {"SECRET": str(secret), "TRACE": str(trace), "PLACE": str(place)}
+    told = {"SECRET": str(secret), "TRACE": str(trace), "PLACE": str(place),
+            "DECOYS": " ".join(decoys), "SHARED": decoys[0]}  # fmt: skip
     check = place / "attacked.py"
     check.write_text(CHECK)
     facts = {"attacks": HERE, "told": told, "ranks": 1, "each": []}
@@ -110,7 +136,7 @@ def test_what_it_is_asked_for_is_collected(attacked: Became) -> None:
     assert (outcome, files["result"]) == ("sound", "good\n"), sentence
 
 
-@pytest.mark.parametrize("attack", ["script", "mounts", "processes"])
+@pytest.mark.parametrize("attack", ["script", "mounts", "processes", "machine"])
 def test_it_sees_and_changes_nothing_of_the_checkout(attacked: Became, attack: str) -> None:
     outcome, sentence, files = attacked[attack]
     assert outcome == "sound", sentence
@@ -153,3 +179,25 @@ def test_no_secret_is_kept(attacked: Became) -> None:
     for attack, (_, _, files) in attacked.items():
         kept = {name: text for name, text in files.items() if name != "job.sh"}
         assert SECRET not in json.dumps(kept), attack
+
+
+#: A rank in a container of its own: it meets the other one in /dev/shm, and tries to remove what is
+#: another launch's.
+MEETS = (
+    'touch "/dev/shm/own.$1"; for n in $(seq 600); do [ ! -e "/dev/shm/own.$2" ] || break; '
+    'sleep 0.1; done; rm -rf /dev/shm/wyeast-decoy-*; ls /dev/shm | tr "\\n" " "'
+)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="whoever is not root shares the node's own")
+def test_root_s_ranks_in_several_containers_share_memory_of_their_own() -> None:
+    image = images.verify(PROJECT, IMAGE)
+    options = launch_options(alone=False, together=True)
+    words = [*into_container("mpirun"), "", "", *options, str(image), "sh", "-c", MEETS, "_"]
+    with made_for_it(None):
+        done = subprocess.run(
+            ["sh", "-c", '"$@" 1 2 & "$@" 2 1 & wait', "_", *words], stdin=subprocess.DEVNULL,
+            env={**os.environ, "PATH": f"{PROJECT}/.wyeast/bin:{os.environ['PATH']}"},
+            capture_output=True, text=True, check=False, cwd=image.parent,
+        )  # fmt: skip
+    assert done.stdout == 2 * "own.1 own.2 ", done.stderr

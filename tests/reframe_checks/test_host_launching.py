@@ -11,6 +11,7 @@ from reframe.core.backends import getscheduler
 from reframe.core.launchers.local import LocalLauncher
 from reframe.core.schedulers import JobScheduler
 
+from containers.apptainer import guard
 from containers.labels import Labels
 from reframe_checks.mixins import launching
 from reframe_checks.mixins.host_launching import (
@@ -19,7 +20,7 @@ from reframe_checks.mixins.host_launching import (
     request_flux_node,
     request_whole_nodes,
 )
-from reframe_checks.mixins.job_script import INTO_CONTAINER
+from reframe_checks.mixins.job_script import INTO_CONTAINER, quoted
 from reframe_checks.mixins.launching import CannotStart, Placement, Start, start_ranks, started_by
 from site_configs.launchers import HostLauncher, LauncherError
 from tests.packed import text_of
@@ -240,9 +241,10 @@ def test_reframe_starts_what_the_site_names(stand_in: StandIn, by_mpirun: list[s
     campaign = stand_in.root / "runs" / "campaign"
     script = text_of(campaign, launch["launch"], "job.sh")
     started = f"env TMPDIR=/tmp {stand_in.root}/bin/mpirun -ppn 2 -bind-to core -n 2 "
-    assert f"\n{started}{INTO_CONTAINER} " in script
+    assert f"\n{started}{quoted(*guard('.'), INTO_CONTAINER)} " in script
     # Ranks are in containers of their own, as those that srun starts.
-    assert "--no-home" in script and "--pid" not in script and "launch_tmp=\n" in script
+    assert "--no-home" in script and "--pid" not in script
+    assert "launch_tmp= launch_memory=\n" in script
     assert "--sharens" in script
 
 

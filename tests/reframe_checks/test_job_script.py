@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from reframe.core.exceptions import SanityError
 
 from containers.apptainer import mount_option
-from reframe_checks.mixins.job_script import OWN_TMP, QuotedApptainer, own_tmp, quoted
+from reframe_checks.mixins.job_script import (
+    OWN_MEMORY,
+    OWN_TMP,
+    QuotedApptainer,
+    own_folders,
+    quoted,
+)
 
 SHELLS = [shell for shell in ("sh", "bash") if shutil.which(shell)]
 #: What argv and a script in UTF-8 can hold; letters that shells heed come often.
@@ -92,9 +98,16 @@ def test_a_folder_of_any_name_is_one_field_of_a_mount(source: str, field: str) -
     assert mount_option(source, "/mnt", writable=False).endswith(",destination=/mnt,ro")
 
 
-def made_by(place: Path, tmpdir: Path) -> subprocess.CompletedProcess[str]:
-    """Run what makes a launch's own folder, on a node with that /tmp, by that login's TMPDIR."""
-    script = "\n".join([*own_tmp(str(place)), f'printf %s "${OWN_TMP}"'])
+def made_by(
+    place: Path, tmpdir: Path, memory: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run what makes a launch's own folders, on a node with that /tmp, by that login's TMPDIR.
+
+    It says which the first one is, or with the node's /dev/shm which that one is.
+    """
+    made = own_folders(str(place), str(memory or place.parent))
+    said = OWN_MEMORY if memory else OWN_TMP
+    script = "\n".join([f"{OWN_MEMORY}=", *made, f'printf %s "${said}"'])
     return subprocess.run(
         ["bash", "-c", script], capture_output=True, text=True, check=False,
         env={"PATH": os.environ["PATH"], "TMPDIR": str(tmpdir)},
@@ -130,3 +143,21 @@ def test_what_killed_launches_have_left_is_removed_after_a_day(tmp_path: Path) -
     assert not dead.exists()
     assert all((folder / "file").exists() for folder in (young, alive, *foreign))
     assert link.is_symlink() and made.is_dir()
+
+
+@pytest.mark.parametrize("is_root", [True, False])
+def test_a_launch_has_a_folder_of_the_node_s_shared_memory(
+    is_root: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0 if is_root else 1000)
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    node, memory = tmp_path / "tmp", tmp_path / "shm"
+    left = memory / f"wyeast.{ended.pid}.AbCd1234"
+    for folder in (node, left):
+        folder.mkdir(parents=True)
+    os.utime(left, (1, 1))
+    made = made_by(node, node, memory).stdout
+    # Root's containers have another /dev/shm than the node's.
+    assert left.exists() == is_root and bool(made) != is_root
+    assert is_root or (Path(made).parent, Path(made).stat().st_mode & 0o777) == (memory, 0o700)

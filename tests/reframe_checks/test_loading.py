@@ -1,6 +1,7 @@
 """What it takes to load the checks grows with the checks, and no faster: by counts."""
 
 import json
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import variable
 from reframe.core.variables import VarSpace
 
-from reframe_checks.bin.guards import INJECTED, inject
+from reframe_checks.bin.guards import INJECTED, inject, tell_of_check
 from tests.reframe_checks.conftest import PROJECT, StandIn
 from tests.reframe_checks.loading import environment, with_images
 
@@ -95,3 +96,20 @@ def test_checks_of_a_class_have_variables_of_their_own(
     space.inject(third, Made)
     assert first.words == third.words == ["one"]
     assert first.number == 1 and third.number == 2
+
+
+def test_a_line_of_the_log_asks_a_check_for_what_the_log_shows_alone() -> None:
+    """Each look at a job writes one, beside what is measured."""
+    asked = []
+
+    class Check:
+        def __getattr__(self, name: str) -> object:
+            asked.append(name)
+            return lambda: "said"
+
+    adapter = SimpleNamespace(check=Check(), extra={})
+    tell_of_check(adapter)
+    assert (asked, adapter.extra) == (["info"], {"check_info": "said"})
+    settings = (PROJECT / "site_configs" / "settings.py").read_text()
+    shown = set(re.findall(r"%\((\w+)\)s", settings[settings.index('"logging"') :]))
+    assert shown == {"asctime", "levelname", "check_info", "message"}

@@ -61,7 +61,8 @@ def kept(stand_in: StandIn) -> dict[str, Any]:
 
 def said(stand_in: StandIn) -> str:
     """Return what the campaign's end says."""
-    return " | ".join(findings(stand_in.root / "runs/campaign", "local"))
+    campaign = stand_in.root / "runs/campaign"
+    return " | ".join(findings(campaign, kept_launches(campaign), "local"))
 
 
 def run(stand_in: StandIn, seconds: float) -> Outcome:

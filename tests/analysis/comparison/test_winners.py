@@ -4,9 +4,19 @@ from pathlib import Path
 
 import pytest
 
+from analysis.comparison.answer import answer
 from analysis.comparison.compare import compare, compare_all_pairs
-from analysis.comparison.families import family_of
+from analysis.comparison.confirmed import held_against
+from analysis.comparison.families import family_in, family_of
+from analysis.comparison.result import Comparison
 from analysis.comparison.winners import contests, winners_table
+from analysis.precision.outlook import open_cells
+from analysis.precision.rounds_needed import family_sizes
+from analysis.precision.waves import open_series
+from analysis.report.all_tables import compared_tables
+from analysis.report.campaign_end import ending
+from analysis.report.headline import headlines
+from analysis.report.report import report_on
 from inference.families import DIFFERENCE_ERROR
 from records.campaign import read_campaign
 from tests.analysis.support.in_process import analysis
@@ -61,8 +71,87 @@ def test_of_two_implementations_pairs_are_what_a_base_has(tmp_path: Path) -> Non
     assert compare_all_pairs(read_campaign(alone.write())) == []
 
 
+@pytest.fixture(scope="module")
+def declared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a campaign whose design compares all pairs."""
+    return campaign(tmp_path_factory.mktemp("declared") / "c", facts={"all_pairs": True})
+
+
+def claims_of(comparisons: list[Comparison]) -> dict[tuple[str, ...], tuple[float, bool]]:
+    """Return each pair's corrected p and whether it differs, by cell, whatever its base is."""
+    return {
+        (cell.name, *sorted((name, one.base))): (verdict.adjusted_p or 0.0, verdict.is_different)
+        for one in comparisons
+        for cell in one.cells
+        for name, verdict in cell.verdicts.items()
+    }
+
+
+def test_a_series_has_one_verdict_for_each_pair_whatever_the_base_is(declared: Path) -> None:
+    read = read_campaign(declared)
+    expected = claims_of(compare_all_pairs(read))
+    assert len(expected) == 3 * len(compare(read).cells)
+    for base in THREE:
+        found = compare(read, base)
+        assert found.base == base and len(found.pairs) == 2
+        assert claims_of(found.pairs) == {key: pytest.approx(of) for key, of in expected.items()}
+        # An interval leaves out 1 only with a verdict, from either side.
+        for cell in [cell for one in found.pairs for cell in one.cells]:
+            for one in cell.verdicts.values():
+                assert one.interval is not None
+                assert (one.interval.low > 1 or one.interval.high < 1) == one.is_different
+    assert family_sizes(compare(read))["Linpack"] == 9
+    # That the base alone is compared is the same as before.
+    assert not compare(read_campaign(campaign(declared.parent / "other"))).among_others
+
+
+def test_what_is_open_in_any_pair_gets_time(declared: Path) -> None:
+    comparison = compare(read_campaign(declared), "alpha-1.0")
+    pairs = {pair for pair, _ in open_series(comparison)}
+    # Beta and gamma are alike at messages, and no time would be spent on them against a base.
+    assert ("beta-2.0", "gamma-3.0") in pairs
+    series = [one for pair, one in open_series(comparison) if pair == ("beta-2.0", "gamma-3.0")]
+    [message] = {one.difference_level for one in series if one.experiment == "PointToPoint"}
+    still = [one for one in family_in(comparison.pairs, "PointToPoint") if not one.is_different]
+    assert message == pytest.approx(DIFFERENCE_ERROR / len(still))
+    found = open_cells(comparison)
+    assert {(one.base, one.implementation) for one in found.cells} == pairs
+    assert [(one.base, one.implementation) for one in headlines(comparison, found)] == [
+        ("alpha-1.0", "beta-2.0"), ("alpha-1.0", "gamma-3.0"), ("beta-2.0", "gamma-3.0"),
+    ]  # fmt: skip
+
+
+def test_all_pairs_are_in_the_tables_the_report_and_the_last_lines(declared: Path) -> None:
+    read = read_campaign(declared)
+    comparison = compare(read)
+    tables = {table.name: table for table in compared_tables(comparison)}
+    assert tables["winners"].rows == winners_table([read]).rows
+    [named] = [
+        place for place, of in enumerate(tables["answers"].columns) if of.name == "implementations"
+    ]
+    pairs = [row.values[named] for row in tables["answers"].rows]
+    assert len(pairs) == 3 * len(comparison.groups) and ("gamma-3.0", "beta-2.0") in pairs
+    assert len(tables["ratios-Linpack"].rows) == 3 * len(comparison.experiment("Linpack"))
+    said = "\n".join(ending(comparison))
+    assert "Differences of every two" in said and "gamma-3.0 slower than beta-2.0 by" in said
+    assert len(said.splitlines()) <= 25
+    assert any("gamma-3.0 is slower than beta-2.0" in one for one in answer(comparison))
+    # Against another base, what both campaigns have is held against each other the same way round.
+    claims = held_against(comparison, compare(read, "gamma-3.0"))
+    assert {(one.own.implementation, one.own.base) for one in claims} == {("beta-2.0", "alpha-1.0")}
+    held = held_against(comparison, compare(read))
+    assert len({(one.own.implementation, one.own.base) for one in held}) == 3
+    page = report_on(read, comparison, declared / "report.html").read_text()
+    assert "gamma-3.0 against beta-2.0" in page and "Which implementation to use" in page
+    # Beside the curves: a band that leaves out 1 is no verdict.
+    assert "there is no correction over curves" in page and "Only verdicts say whether" in page
+
+
 def test_winners_and_ties(tmp_path: Path) -> None:
-    found = {one.name: one for one in contests([read_campaign(campaign(tmp_path / "c"))])}
+    found = {
+        one.name: one
+        for one in contests([compare_all_pairs(read_campaign(campaign(tmp_path / "c")))])
+    }
     short, linpack = found["Short messages, all pairs"], found["Linpack, all cells"]
     assert sorted(short.unbeaten()) == ["beta-2.0", "gamma-3.0"] and short.beaten["alpha-1.0"] == 1
     assert sorted(linpack.unbeaten()) == ["alpha-1.0", "beta-2.0"] and linpack.beaten["gamma-3.0"]

@@ -100,17 +100,18 @@ def test_exponents_are_without_the_start(more: float, power: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("power", "wall_s", "memory_bytes", "largest"),
+    ("power", "cpu_s", "memory_bytes", "largest"),
     [
         (1.0, 21.0, 10**12, 2010), (2.0, 41.0, 10**12, 2010), (0.5, 21.0, 10**12, 2010),
         (1.0, 10**6, 3 * 10**9, 3010), (1.0, 6.0, 10**12, 510), (2.0, 1.0, 10**12, 10),
     ],
 )  # fmt: skip
 def test_the_largest_that_somebody_would_wait_for(
-    power: float, wall_s: float, memory_bytes: float, largest: float
+    power: float, cpu_s: float, memory_bytes: float, largest: float
 ) -> None:
     found = {
         10: [Cost(1.0, 1.0, 10**6)], 510: [Cost(3.5, 6.0, 5 * 10**8)],
-        1010: [Cost(11.0, 11.0, 10**9), Cost(12.0, 11.0, 10**9)],
+        # On a busy machine it takes long, and no more of its processors.
+        1010: [Cost(99.0, 11.0, 10**9), Cost(12.0, 12.0, 10**9)],
     }  # fmt: skip
-    assert largest_within(found, power, wall_s, memory_bytes) == pytest.approx(largest)
+    assert largest_within(found, power, cpu_s, memory_bytes) == pytest.approx(largest)

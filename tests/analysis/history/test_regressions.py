@@ -13,11 +13,12 @@ import pytest
 import scipy
 
 from analysis.comparison.verdict import Verdict
+from analysis.history import regressions
 from analysis.history.lost_cells import lost_cells
 from analysis.history.regressions import outcome, smallest_slowdown, write_junit
 from analysis.history.regressions import tested as found_in
 from analysis.history.two_campaigns import ComparedCell
-from inference.intervals import independent_ratio
+from inference.intervals import Ratio, independent_ratio
 from records import schedule
 from records.budget import BEYOND
 from records.campaign import read_campaign
@@ -133,6 +134,20 @@ def test_a_gate_is_not_green_where_it_is_blind() -> None:
     assert noisy.outcome == "could not be seen" and "slowdown of 10%" in noisy.sentence
     assert noisy.smallest is None or noisy.smallest > 0.1
     assert found_in(rows, None)[1].outcome == "none shown"
+
+
+def test_what_a_row_could_have_shown_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float | None] = []
+
+    def counted(ratio: Ratio, margin: float, level: float) -> float | None:
+        asked.append(smallest_slowdown(ratio, margin, level))
+        return asked[-1]
+
+    monkeypatch.setattr(regressions, "smallest_slowdown", counted)
+    told = found_in([row("sure", 0, 0.001), row("noisy", 0, 0.2)], None, needed=0.1)
+    assert told[1].outcome == "could not be seen"
+    assert regressions.power_sentences(told, 0.1)
+    assert [one.smallest for one in told] == asked
 
 
 @pytest.mark.parametrize("history", [True, False])

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import shutil
 import xml.etree.ElementTree as ElementTree
 import zlib
@@ -10,16 +11,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 from analysis.commands.history import regress
+from analysis.comparison.verdict import POWER, SLOWDOWN
 from analysis.history.campaign_rows import KEPT
 from analysis.history.index import history_rows
 from analysis.history.regressions import tested as found_in
-from analysis.nights.judging import SLOWDOWN, NightJudgement, nights_like
+from analysis.nights.judging import NightJudgement, nights_like
 from analysis.nights.summary import cases
-from analysis.references.missed import MetricWithReference, held_references
+from analysis.references.missed import MetricWithReference, held_references, power_sentences
 from campaign.nightly import Wanted, course
+from campaign.reference_findings import findings
+from inference.prediction import certain_slowdown
 from records.campaign import read_campaign
 from records.reframe_reports import LAST, keep_last
 from tests import whole_records
@@ -316,6 +321,54 @@ def test_the_worse_side_of_a_reference() -> None:
     assert rate.is_worse(80) and not rate.is_worse(130) and rate.ratio(50) == 0.5
     assert time.is_worse(1.2) and not time.is_worse(0.5) and time.ratio(2) == 0.5
     assert held_references(Path("nowhere")) == {}
+
+
+def held(*values: float, low: float | None = 90.0) -> MetricWithReference:
+    """Return a rate with a floor, and its rounds."""
+    return MetricWithReference("check", "bandwidth", "B/s", 100.0, low, None, list(values))
+
+
+def test_a_reference_says_which_slowdown_it_would_have_shown() -> None:
+    near, far, once = held(100, 101, 99, 100), held(9000, 9100, 8900), held(100)
+    # From the median round to the limit it is 11%, and rounds scatter by 1%.
+    assert near.smallest == pytest.approx(0.12, abs=0.01) and not near.is_blind
+    # In seconds it is the same: a limit a tenth above.
+    time = MetricWithReference("check", "latency", "s", 1.0, None, 10 / 9, [1, 1.01, 0.99, 1])
+    assert time.smallest == pytest.approx(near.smallest, abs=0.005)
+    assert far.is_blind and far.smallest == pytest.approx(99, rel=0.02)
+    assert once.is_blind and once.smallest is None and held(1, 2, low=None).is_blind
+    seen, blind = power_sentences([near, far, once])
+    assert re.search(r"with 80%: 12(\.\d)?% at best, a factor of 10\d in the median", seen)
+    assert "2 of 3 metrics" in blind and "measured once" in blind and "25%" in blind
+    assert power_sentences([]) == [] and len(power_sentences([near])) == 1
+
+
+def test_a_campaign_ends_with_the_power_of_its_references(tmp_path: Path) -> None:
+    with_reference(tmp_path, 9000.0, 9100.0)
+    seen, blind = findings(tmp_path, (), "local")
+    assert "would have missed its reference with 80%: a factor of 1" in seen
+    assert blind.startswith("1 of 1 metrics with a reference would not have shown a slowdown of 25")
+
+
+def test_the_promised_share_of_slower_launches_misses_a_reference() -> None:
+    random = numpy.random.default_rng(3)
+    missed = []
+    for _ in range(4000):
+        seen = random.normal(0.3, 0.1, 4).tolist()
+        slowdown = certain_slowdown(seen, POWER)
+        assert slowdown is not None
+        missed.append(random.normal(0.3, 0.1) - slowdown < 0)
+    # Two standard errors of a share of 80% in 4000.
+    assert numpy.mean(missed) == pytest.approx(POWER, abs=0.013)
+
+
+def test_references_that_show_nothing_make_no_night_fine() -> None:
+    """Where nothing is compared with earlier nights, as of checks that compare nothing."""
+    near, far = held(100, 101, 99, 100), held(9000, 9100, 8900)
+    told = [NightJudgement([], [], {}, {}, of).verdict for of in ([near, near, far], [far], [])]
+    assert told == ["nothing", "blind", "not judged"]
+    told = [one.tag for one in cases(NightJudgement([], [], {}, {}, [near, far, held(80, 100)]))]
+    assert told == ["system-out", "skipped"], "what is missed is a finding"
 
 
 def test_history_survives_the_removal_of_raw_output(runs: Path) -> None:

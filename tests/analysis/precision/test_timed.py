@@ -7,11 +7,12 @@ import pytest
 
 from analysis.precision.timed import between_s, said_between, timed_table
 from records.campaign import read_campaign
+from records.communication import PingPong
 from records.files import utc_of
 from records.launch import LaunchRecord
 from records.program_output import ProgramOutput
 from records.sample import sample_folder
-from records.timed import timed_s
+from records.timed import timed_s, warm_ups_s
 from tests.whole_records import launch
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -24,8 +25,8 @@ def test_every_program_times_a_part_of_its_launch() -> None:
     rows = {row.values[:2]: row.values[2:] for row in table.rows}
     keys = [(one.record.experiment, one.record.implementation) for one in campaign.sound()]
     assert set(rows) == set(keys)
-    for name, (count, wall, timed, share) in rows.items():
-        assert 0 < timed < wall and share == pytest.approx(timed / wall), name
+    for name, (count, wall, timed, share, warm) in rows.items():
+        assert 0 < timed <= timed + warm < wall and share == pytest.approx(timed / wall), name
         assert count == keys.count(name)
     # Its launches are a part of those that its rounds had.
     assert campaign.manifest.sample and "s of rounds" not in table.notes[-1]
@@ -41,6 +42,13 @@ def test_iterations_count_as_often_as_they_were_timed() -> None:
     # The raw iterations of the launch are those that the results summarise.
     raw = sum(sum(one.time_s) for one in echo.output.iterations)
     assert timed_s(echo.output) == pytest.approx(raw, rel=0.01)
+    # Each size has so many warm-ups for so many iterations.
+    [share] = {
+        one.warmup / one.iterations for one in echo.output.results if isinstance(one, PingPong)
+    }
+    assert warm_ups_s(echo.output) == pytest.approx(share * timed_s(echo.output)) and share > 0
+    of_hpl = next(one for one in campaign.sound() if one.record.experiment == "Linpack")
+    assert of_hpl.output is not None and warm_ups_s(of_hpl.output) == 0
 
 
 def at(position: int | None, began_s: float, number: int = 1) -> LaunchRecord:

@@ -59,18 +59,19 @@ def growth(less: Sequence[Cost], more: Sequence[Cost], times: float, start_s: fl
 
 
 def largest_within(
-    found: Mapping[int, Sequence[Cost]], power: float, wall_s: float, memory_bytes: float
+    found: Mapping[int, Sequence[Cost]], power: float, cpu_s: float, memory_bytes: float
 ) -> float:
     """Return the largest size that takes at most so long and so much, as the curve goes on.
 
-    From the two largest sizes measured, and never with a power below 1: what seems to grow
-    slower may do so by chance.
+    The time is that of processors, which other work on the machine changes little. From the two
+    largest sizes measured, and never with a power below 1: what seems to grow slower may do so by
+    chance.
     """
     smallest, *_, second, last = sorted(found)
     power = max(power, 1.0)
     start, most = found[smallest][0], found[last]
-    beyond_s = max(min(one.wall_s for one in most) - start.wall_s, 1e-9)
-    longer: float = (max(wall_s - start.wall_s, 0.0) / beyond_s) ** (1 / power)
+    beyond_s = max(min(one.cpu_s for one in most) - start.cpu_s, 1e-9)
+    longer: float = (max(cpu_s - start.cpu_s, 0.0) / beyond_s) ** (1 / power)
     less, more = (max(one.memory_bytes for one in found[size]) for size in (second, last))
     room = second + (memory_bytes - less) / max((more - less) / (last - second), 1e-9)
     return min(float(smallest + longer * (last - smallest)), room)

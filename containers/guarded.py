@@ -1,0 +1,214 @@
+"""Start a command of root's for which the machine is read-only: `guarded.py FOLDER COMMAND ...`.
+
+Root of a container in a user namespace is root of all files that it sees: it may remove device
+nodes, and write what the kernel does as root (/proc/sys/kernel/core_pattern, /sys). So root's
+containers start in a mount namespace in which every file system is read-only but the FOLDER (none
+if it is empty), what the command's own options mount writable, and folders for temporary files.
+/dev has the devices that any user may use and those of fabrics; /dev/shm and /dev/pts are of this
+namespace alone, and vanish with it.
+
+/proc stays as it is: in another state the kernel mounts none for a container's own process ids.
+`containers.apptainer` mounts its parts read-only. Run as `python -IS`, before each container: it
+takes no more of the standard library than it must, which would be most of its time.
+"""
+
+import ctypes
+import errno
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_SLAVE = 1, 32, 4096, 16384, 1 << 19
+#: What a mount keeps when it becomes read-only, by its name in the kernel's list.
+FLAGS = {"nosuid": 2, "nodev": 4, "noexec": 8, "noatime": 1024, "nodiratime": 2048,
+         "relatime": 1 << 21}  # fmt: skip
+DEV, SHARED, TERMINALS, NEW_TERMINAL = "/dev", "/dev/shm", "/dev/pts", "/dev/ptmx"
+#: Where programs and Apptainer make files that nobody keeps.
+TEMPORARY = ("/tmp", "/var/tmp")
+#: Devices of fabrics, of accelerators and of FUSE, which a site may allow to a group alone: what
+#: their paths in /dev begin with.
+ALLOWED = ("cxi", "dri/", "fuse", "hfi1", "infiniband/", "kfd", "knem", "nvidia", "xpmem")
+#: What nobody reaches by its path: what covers it, or a server that is gone, is in the way.
+UNREACHABLE = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ESTALE, errno.ENOTCONN,
+               errno.EHOSTDOWN, errno.ETIMEDOUT)  # fmt: skip
+
+
+def _checked(result: int, path: str) -> None:
+    if result:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), path)
+
+
+def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
+    """Mount as the kernel's function does; raises OSError with the target."""
+    words = (os.fsencode(source), os.fsencode(target), kind.encode() or None)
+    libc = ctypes.CDLL(None, use_errno=True)
+    _checked(libc.mount(*words, ctypes.c_ulong(flags), data.encode() or None), target)
+
+
+def own_namespace() -> None:
+    """Have a mount namespace; where root of this machine may not, in a user namespace of root."""
+    libc, ids = ctypes.CDLL(None, use_errno=True), {"uid": os.geteuid(), "gid": os.getegid()}
+    if libc.unshare(CLONE_NEWNS):
+        _checked(libc.unshare(CLONE_NEWUSER | CLONE_NEWNS), "a mount namespace")
+        told = {"setgroups": "deny", **{f"{one}_map": f"{is_} {is_} 1" for one, is_ in ids.items()}}
+        for name, text in told.items():
+            with open(f"/proc/self/{name}", "w") as file:
+                file.write(text)
+    # What is unmounted on the machine meanwhile is not held here.
+    mount("", "/", flags=MS_REC | MS_SLAVE)
+
+
+def mounts() -> Iterator[tuple[str, int, str]]:
+    """Yield where something is mounted, with the flags of the mount and its kind."""
+    with open("/proc/self/mountinfo", "rb") as file:
+        lines = file.read().splitlines()
+    for line in lines:
+        words, _, of_file_system = line.partition(b" - ")
+        place, options = words.split()[4:6]
+        flags = sum(FLAGS.get(name, 0) for name in options.decode().split(","))
+        # The kernel writes a space as \040, and three other letters so.
+        for letter in b" \t\n\\":
+            place = place.replace(b"\\%03o" % letter, bytes([letter]))
+        yield os.fsdecode(place), flags, of_file_system.split()[0].decode()
+
+
+def shown_writable(words: Iterable[str]) -> Iterator[str]:
+    """Yield the folders that options of Apptainer mount writable."""
+    for word in words:
+        name, _, value = word.partition("=")
+        if name == "--mount":
+            fields = value.split(",")
+            if '"' in value:
+                import csv
+
+                try:
+                    [fields] = csv.reader([value])
+                except (csv.Error, ValueError):
+                    # Nothing that Apptainer takes.
+                    continue
+            pairs = dict(field.partition("=")[::2] for field in fields)
+            if "ro" not in pairs:
+                yield pairs.get("source", "")
+        elif name == "--bind":
+            source, *rest = value.split(":")
+            if "ro" not in rest[1:]:
+                yield source
+
+
+def kept_writable(
+    folder: str, command: Iterable[str], variables: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield the folders that stay as they are for a command, each once."""
+    named = (folder, *TEMPORARY, variables.get("TMPDIR", ""), *shown_writable(command))
+    for path in dict.fromkeys(os.path.realpath(one) for one in named if one):
+        if os.path.isdir(path) and path != "/":
+            yield path
+
+
+def make_read_only(kept: Iterable[str]) -> None:
+    """Make every file system read-only for this namespace, without these folders and /proc."""
+    writable = set(kept)
+    for path in sorted(writable):
+        mount(path, path, flags=MS_BIND | MS_REC)
+    for place, flags, kind in list(mounts()):
+        # Nothing is in what is mounted when it is needed.
+        if place in writable or f"{place}/".startswith("/proc/") or kind == "autofs":
+            continue
+        try:
+            mount("", place, flags=MS_REMOUNT | MS_BIND | MS_RDONLY | flags)
+        except OSError as error:
+            if error.errno not in UNREACHABLE:
+                raise
+
+
+def is_allowed(name: str, mode: int) -> bool:
+    """Return whether a device is one that any user may use, or of a fabric."""
+    return stat.S_ISCHR(mode) and (mode & 0o006 == 0o006 or name.startswith(ALLOWED))
+
+
+def found_in(folder: str) -> Iterator[os.DirEntry[str]]:
+    """Yield what is in a folder of /dev, without what is in other file systems."""
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        yield entry
+        if entry.is_dir(follow_symlinks=False) and not os.path.ismount(entry.path):
+            yield from found_in(entry.path)
+
+
+def replace_devices() -> None:
+    """Mount another /dev, which has the devices that are allowed."""
+    bound: list[tuple[str, int]] = []
+    links: list[tuple[str, str]] = []
+    for entry in found_in(DEV):
+        try:
+            mode = entry.stat(follow_symlinks=False).st_mode
+            if stat.S_ISLNK(mode):
+                links.append((entry.path, os.readlink(entry.path)))
+            elif os.path.ismount(entry.path) or is_allowed(entry.path[len(DEV) + 1 :], mode):
+                bound.append((entry.path, os.open(entry.path, os.O_PATH | os.O_NOFOLLOW)))
+        except FileNotFoundError:
+            # It was taken away meanwhile.
+            continue
+    shared = os.statvfs(SHARED)
+    mount("devices", DEV, "tmpfs", FLAGS["nosuid"], "mode=755,size=1m")
+    os.mkdir(TERMINALS)
+    mount("devpts", TERMINALS, "devpts", FLAGS["nosuid"] | FLAGS["noexec"],
+          "newinstance,ptmxmode=0666,mode=0620")  # fmt: skip
+    os.mkdir(SHARED)
+    size = f"mode=1777,size={shared.f_blocks * shared.f_frsize}"
+    mount("shm", SHARED, "tmpfs", FLAGS["nosuid"] | FLAGS["nodev"], size)
+    os.symlink("pts/ptmx", NEW_TERMINAL)
+    for path, descriptor in bound:
+        if path not in (TERMINALS, SHARED, NEW_TERMINAL):
+            bind(path, descriptor)
+        os.close(descriptor)
+    for path, target in links:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if not os.path.lexists(path):
+            os.symlink(target, path)
+    mount("", DEV, flags=MS_REMOUNT | MS_BIND | MS_RDONLY | FLAGS["nosuid"])
+
+
+def bind(path: str, descriptor: int) -> None:
+    """Mount at a path in the new /dev what an open file of the old one is."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        os.mkdir(path)
+    else:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT))
+    mount(f"/proc/self/fd/{descriptor}", path, flags=MS_BIND | MS_REC)
+
+
+def told() -> dict[bytes, bytes]:
+    """Return the variables as this process was given them: Python adds one to the locale C."""
+    with open("/proc/self/environ", "rb") as file:
+        return dict(one.split(b"=", 1) for one in file.read().split(b"\0") if b"=" in one)
+
+
+def main(words: Sequence[str]) -> int:
+    """Start a command in such a namespace; return only where that fails."""
+    folder, *command = words
+    try:
+        own_namespace()
+        make_read_only(kept_writable(folder, command, os.environ))
+        replace_devices()
+        # Where it is something else may be mounted now.
+        os.chdir(os.getcwd())
+    except OSError as error:
+        print(
+            f"the machine cannot be made read-only for what root starts ({error}): measure as an "
+            "ordinary user",
+            file=sys.stderr,
+        )
+        return 1
+    try:
+        os.execvpe(command[0], command, told())
+    except OSError as error:
+        print(f"{command[0]} does not start: {error.strerror}", file=sys.stderr)
+        return 127
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

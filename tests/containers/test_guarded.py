@@ -1,0 +1,114 @@
+"""For what root starts the machine is read-only: in namespaces, with devices made for it."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from containers import apptainer, guarded
+from containers.apptainer import Admitted, command, exec_options, guard, mount_option, state_of
+
+#: Root of a user namespace, where the tests' user is nobody special.
+AS_ROOT = [] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user"]
+GUARD = [sys.executable, "-IS", guarded.__file__]
+#: Gives whoever runs it another /dev, with devices of fabrics and something mounted; then guards.
+FABRICS = f"""
+import os, sys
+sys.path.insert(0, {str(Path(guarded.__file__).parents[1])!r})
+from containers import guarded
+guarded.own_namespace()
+guarded.replace_devices()
+guarded.mount("", guarded.DEV, flags=guarded.MS_REMOUNT | guarded.MS_BIND)
+null = os.open("/dev/null", os.O_PATH)
+for name in ("infiniband/uverbs0", "cxi0", "xpmem"):
+    guarded.bind("/dev/" + name, null)
+os.mkdir("/dev/mqueue")
+guarded.mount("mqueue", "/dev/mqueue", "tmpfs")
+open("/dev/mqueue/another's", "w").close()
+open("/dev/shm/another's", "w").close()
+os.execv(sys.executable, {GUARD!r} + sys.argv[1:])
+"""
+
+
+def test_what_root_starts_writes_what_it_is_shown_and_nothing_else(tmp_path: Path) -> None:
+    """Folders of tests are in /tmp, which stays writable: so another one stands for the machine."""
+    work, stage = tmp_path / "a, b", tmp_path / "stage"
+    for folder in (work, stage):
+        folder.mkdir()
+    words = [mount_option(str(work), "/mnt"), mount_option("/etc", "/mnt", writable=False),
+             "--bind=/usr:/usr:ro"]  # fmt: skip
+    script = (
+        'mount -t tmpfs none "$1" && mkdir "$1/a, b" "$1/stage" && shift && cd "$1" && '
+        'shift && exec "$@"'
+    )
+    tries = (
+        'for path in "$PWD" "$0" "$0/.." /etc /usr / /dev /sys; do '
+        '[ ! -w "$path" ] || echo "$path"; done; touch here'
+    )
+    done = subprocess.run(
+        [*AS_ROOT, "unshare", "--mount", "sh", "-c", script, "_", tmp_path, stage,
+         *GUARD, ".", "sh", "-c", tries, work, *words],
+        capture_output=True, text=True, check=False, env={"PATH": os.environ["PATH"]},
+    )  # fmt: skip
+    # Where the tests are, in another file system, only these two.
+    assert done.stdout.splitlines() == [str(stage), str(work)], done.stderr
+    assert done.returncode == 0
+
+
+def test_of_dev_it_has_what_any_user_may_use_and_fabrics() -> None:
+    script = (
+        "for f in zero null urandom tty ptmx infiniband/uverbs0 cxi0 xpmem; do "
+        '[ -c "/dev/$f" ] || echo "lacks $f"; done; find /dev -type b; '
+        "rm -rf /dev/infiniband /dev/null /dev/mqueue/* 2>/dev/zero; "
+        "[ -c /dev/null ] && [ -c /dev/infiniband/uverbs0 ] || echo gone; "
+        "ls /dev/shm; ls /dev/mqueue; echo x >/dev/null && echo x >/dev/cxi0 && echo used; "
+        "touch /dev/shm/own && echo shared; [ /dev/fd -ef /proc/self/fd ] && echo linked"
+    )
+    done = subprocess.run(
+        [*AS_ROOT, sys.executable, "-c", FABRICS, "", "sh", "-c", script],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["another's", "used", "shared", "linked"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "allowed"),
+    [
+        ("null", stat.S_IFCHR | 0o666, True),
+        ("infiniband/uverbs0", stat.S_IFCHR | 0o660, True),
+        ("dri/renderD128", stat.S_IFCHR | 0o660, True),
+        ("fuse", stat.S_IFCHR | 0o600, True),
+        ("ipmi0", stat.S_IFCHR | 0o600, False),
+        ("kmsg", stat.S_IFCHR | 0o644, False),
+        ("sda", stat.S_IFBLK | 0o660, False),
+        ("nvidia-disk", stat.S_IFBLK | 0o666, False),
+    ],
+)
+def test_devices_that_only_root_may_use_are_left_out(name: str, mode: int, allowed: bool) -> None:
+    assert guarded.is_allowed(name, mode) == allowed
+
+
+def test_what_cannot_be_guarded_does_not_start() -> None:
+    """Nobody without capabilities has namespaces of his own where user namespaces are used up."""
+    none = 'echo 0 >/proc/sys/user/max_mnt_namespaces && exec "$@"'
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "sh", "-c", none, "_", *GUARD, "", "echo", "ran"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and not done.stdout
+    assert "measure as an ordinary user" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_only_root_s_containers_need_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.sif"
+    path.touch()
+    monkeypatch.setattr(apptainer, "apptainer_command", lambda: Path("/bin/apptainer"))
+    for uid in (0, 1000):
+        monkeypatch.setattr(os, "geteuid", lambda uid=uid: uid)
+        words = command("exec", *exec_options(), Admitted(path, state_of(path)), "true")
+        assert words[: words.index("/bin/apptainer")] == guard()
+        assert (guard() == []) == (uid != 0)
+        assert any("destination=/proc/sys,ro" in word for word in words) == (uid == 0)
