@@ -399,8 +399,9 @@ def main() -> int:
     left = marks.count(f"# {TO_DO}") + len(FILL_IN.findall(marks))
     print(
         f"site_configs/{options.name} is written, with {guesses} "
-        f"{'guess' if guesses == 1 else 'guesses'} and {left} {'thing' if left == 1 else 'things'} to do; "
-        f"read site.yaml, then: make check-site SITE={options.name}"
+        f"{'guess' if guesses == 1 else 'guesses'} and {left} "
+        f"{'thing' if left == 1 else 'things'} to do; read site.yaml, then: "
+        f"make check-site SITE={options.name}"
     )
     return 0
 
