@@ -77,7 +77,8 @@ MAKEOVERRIDES := $(if $(filter PYTHON,$(GIVEN)),PYTHON=$(PYTHON))
 
 
 .PHONY: help setup apptainer images image admit push pull new-key sign verify bill reproducibility \
-    spack spack-lock spack-mirror new-site check-site run nightly study performance report bundle rerun \
+    spack spack-lock spack-mirror new-site check-site doctor run nightly study performance report \
+    bundle rerun \
     cluster-up cluster-status cluster-down \
     cluster-shell cluster-performance test test-long test-images unit lint \
     test-packages lock clean
@@ -125,6 +126,11 @@ check-site: setup ## verify a site by the preflight of each of its images, and s
 	@. ./activate && $(CHECK_SITE) --look
 	@$(MAKE) --no-print-directory images
 	@. ./activate && $(CHECK_SITE)
+
+doctor: setup ## say what ails a site's machine and nodes, and what helps (SITE, IMAGES: whose preflight looks at the nodes, LOOK=1: no job; or OUTPUT=<file>: what a failed launch said)
+	@. ./activate && $(if $(call given,OUTPUT),,$(SUBMIT)) $(PYTHON) -m campaign.site.doctor \
+	    $(call option,--site,SITE) $(call option,--images,IMAGES) $(call option,--output,OUTPUT) \
+	    $(call flag,--look,LOOK)
 
 admit: setup ## list where images come from and which may run; vouch for some (IMAGES=a,b)
 	@$(PYTHON) -m containers.admission --images=$(call quoted,IMAGES)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from containers import apt, programs
+from containers.guarded import BEFORE_DEV, MEMORY
 from containers.programs import ProvisionError
 from records import environment, layout
 from records.causes import sentence_in
@@ -100,7 +101,8 @@ def exec_options() -> list[str]:
 def guard(folder: str = "") -> list[str]:
     """Return the words before a command that starts containers: nothing, except as root.
 
-    For what root starts the machine is read-only (containers/guarded.py), but for the folder.
+    For what root starts the machine is read-only (containers/guarded.py), but for the folder. The
+    command is to mount MEMORY at /dev/shm.
     """
     if os.geteuid():
         return []
@@ -194,8 +196,10 @@ def command(*words: str | Path | Admitted) -> list[str]:
         _check_exec(words[1:])
     elif verb not in STARTS_NOTHING:
         raise NotAdmitted(f"`apptainer {verb}` may run code from an image, so it is not used here")
-    guarded = guard() if verb == "exec" else []
-    return [*guarded, str(apptainer_command()), *map(str, words)]
+    if verb == "exec" and (guarded := guard()):
+        words = (verb, mount_option(BEFORE_DEV + MEMORY, "/dev/shm"), *words[1:])
+        return [*guarded, str(apptainer_command()), *map(str, words)]
+    return [str(apptainer_command()), *map(str, words)]
 
 
 def _check_exec(words: tuple[str | Path | Admitted, ...]) -> None:

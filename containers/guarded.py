@@ -3,9 +3,10 @@
 Root of a container in a user namespace is root of all files that it sees: it may remove device
 nodes, and write what the kernel does as root (/proc/sys/kernel/core_pattern, /sys). So root's
 containers start in a mount namespace in which every file system is read-only but the FOLDER (none
-if it is empty), what the command's own options mount writable, and folders for temporary files.
-/dev has the devices that any user may use and those of fabrics; /dev/shm and /dev/pts are of this
-namespace alone, and vanish with it.
+if it is empty), what the command's own options mount writable, and what Apptainer itself writes.
+/dev has the devices that any user may use and those of fabrics, and terminals and shared memory
+that vanish with the namespace. The latter is MEMORY, for a mount option: at /dev/shm itself the
+starts of containers that share a namespace find each other.
 
 /proc stays as it is: in another state the kernel mounts none for a container's own process ids.
 `containers.apptainer` mounts its parts read-only. Run as `python -IS`, before each container: it
@@ -15,6 +16,7 @@ takes no more of the standard library than it must, which would be most of its t
 import ctypes
 import errno
 import os
+import pwd
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,8 +27,15 @@ MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_SLAVE = 1, 32, 4096, 16384, 1 << 19
 FLAGS = {"nosuid": 2, "nodev": 4, "noexec": 8, "noatime": 1024, "nodiratime": 2048,
          "relatime": 1 << 21}  # fmt: skip
 DEV, SHARED, TERMINALS, NEW_TERMINAL = "/dev", "/dev/shm", "/dev/pts", "/dev/ptmx"
-#: Where programs and Apptainer make files that nobody keeps.
-TEMPORARY = ("/tmp", "/var/tmp")
+#: Where the shared memory is that becomes a container's /dev/shm.
+MEMORY = "/dev/shm.own"
+#: What a path in /dev begins with where it is mounted at another one: Apptainer leaves out what it
+#: takes for such a mount.
+BEFORE_DEV = "/proc/self/root"
+#: Where Apptainer makes files that nobody keeps.
+TEMPORARY = ("/tmp", "/var/tmp", SHARED)
+#: Where it notes, in the home of the user database or of HOME, which containers share a namespace.
+NOTES = ".apptainer"
 #: Devices of fabrics, of accelerators and of FUSE, which a site may allow to a group alone: what
 #: their paths in /dev begin with.
 ALLOWED = ("cxi", "dri/", "fuse", "hfi1", "infiniband/", "kfd", "knem", "nvidia", "xpmem")
@@ -102,17 +111,33 @@ def kept_writable(
     folder: str, command: Iterable[str], variables: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield the folders that stay as they are for a command, each once."""
-    named = (folder, *TEMPORARY, variables.get("TMPDIR", ""), *shown_writable(command))
+    homes = (pwd.getpwuid(os.geteuid()).pw_dir, variables.get("HOME", "/"))
+    notes = [os.path.join(home, NOTES) for home in homes]
+    for path in notes:
+        try:
+            os.mkdir(path, 0o700)
+        except OSError:
+            # It is there, or there is no such home.
+            continue
+    temporary = (*TEMPORARY, variables.get("TMPDIR", ""))
+    named = (folder, *temporary, *notes, *shown_writable(command))
     for path in dict.fromkeys(os.path.realpath(one) for one in named if one):
         if os.path.isdir(path) and path != "/":
             yield path
 
 
 def make_read_only(kept: Iterable[str]) -> None:
-    """Make every file system read-only for this namespace, without these folders and /proc."""
-    writable = set(kept)
-    for path in sorted(writable):
+    """Make every file system read-only for this namespace, without these folders and /proc.
+
+    Of the root itself its folders become so: Apptainer removes a lock of its own, which is
+    elsewhere, only after it was told that there is none in the root.
+    """
+    writable = {"/", *kept}
+    for path in sorted(writable - {"/"}):
         mount(path, path, flags=MS_BIND | MS_REC)
+    for entry in os.scandir("/"):
+        if entry.is_dir(follow_symlinks=False) and not os.path.ismount(entry.path):
+            mount(entry.path, entry.path, flags=MS_BIND | MS_REC)
     for place, flags, kind in list(mounts()):
         # Nothing is in what is mounted when it is needed.
         if place in writable or f"{place}/".startswith("/proc/") or kind == "autofs":
@@ -156,12 +181,12 @@ def replace_devices() -> None:
     os.mkdir(TERMINALS)
     mount("devpts", TERMINALS, "devpts", FLAGS["nosuid"] | FLAGS["noexec"],
           "newinstance,ptmxmode=0666,mode=0620")  # fmt: skip
-    os.mkdir(SHARED)
+    os.mkdir(MEMORY)
     size = f"mode=1777,size={shared.f_blocks * shared.f_frsize}"
-    mount("shm", SHARED, "tmpfs", FLAGS["nosuid"] | FLAGS["nodev"], size)
+    mount("shm", MEMORY, "tmpfs", FLAGS["nosuid"] | FLAGS["nodev"], size)
     os.symlink("pts/ptmx", NEW_TERMINAL)
     for path, descriptor in bound:
-        if path not in (TERMINALS, SHARED, NEW_TERMINAL):
+        if path not in (TERMINALS, MEMORY, NEW_TERMINAL):
             bind(path, descriptor)
         os.close(descriptor)
     for path, target in links:
@@ -196,6 +221,9 @@ def main(words: Sequence[str]) -> int:
         replace_devices()
         # Where it is something else may be mounted now.
         os.chdir(os.getcwd())
+        # An unpacked Apptainer finds its parts by the path of its program, which the kernel knows
+        # only while the namespace lives in which it was started.
+        os.set_inheritable(os.open("/proc/self/ns/mnt", os.O_RDONLY), True)
     except OSError as error:
         print(
             f"the machine cannot be made read-only for what root starts ({error}): measure as an "

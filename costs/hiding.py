@@ -28,6 +28,7 @@ from analysis.tables.units import within
 from containers import images, programs, trust
 from containers.apptainer import Admitted, command, exec_options, guard, mount_option
 from containers.ending import exit_code
+from containers.guarded import BEFORE_DEV, MEMORY
 from costs.inside_and_outside import HELP_OF_IMAGES, SITE, Pairs, alternate, named_or_default
 from costs.places import Place, mpiexec_of
 from inference.intervals import paired_ratio
@@ -113,10 +114,10 @@ def as_launched(
     if alone:
         tmp = folder / "tmp"
         tmp.mkdir(exist_ok=True)
-        # Root's containers have memory of their own already.
+        # Of root's containers the call mounts another one.
         memory = "" if guard() else tempfile.mkdtemp(dir="/dev/shm")
         atexit.register(shutil.rmtree, memory, ignore_errors=True)
-        own = (str(tmp), memory)
+        own = (str(tmp), memory and BEFORE_DEV + memory)
     return _started(image, folder, guard("."), options, own)
 
 
@@ -138,8 +139,9 @@ def _started(
     words = command("exec", *options, mount_option(str(work), "/mnt"), "--pwd=/mnt", image)
     # The script has `apptainer exec` itself, and looks for it in PATH.
     at = words.index("exec")
+    rest = [word for word in words[at + 1 :] if guarded or f"{MEMORY}," not in word]
     script = into_container("mpiexec")[len(guard(".")) :]
-    prefix = [*guarded, *script, *own, *words[at + 1 :]]
+    prefix = [*guarded, *script, *own, *rest]
     path = {"PATH": f"{Path(words[at - 1]).parent}:{os.environ['PATH']}"}
     return Place(prefix, environment(os.environ) | path, folder)
 

@@ -1,5 +1,6 @@
 """Preflight: the ranks form one world on the requested nodes, before anything is timed."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -23,8 +24,9 @@ from records.environment import NAME, from_elsewhere, values
 from records.kept import found_in
 from records.launch import LONGEST_NAME, MOST_VARIABLES, record_in
 from records.left_behind import read_left
-from records.limits.fabric import wrong_fabric
+from records.limits.fabric import passed_devices, wrong_fabric
 from records.limits.plausibility import latency_above_link
+from records.node_ailments import COMMAND as LOOK_AT_NODE
 from records.schedule import Schedule
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.image import ROOT
@@ -38,6 +40,9 @@ from reframe_checks.mixins.tiers import TIERS
 FIRST_NUMBER = "n=${PMI_RANK:-${PMIX_RANK:-${SLURM_PROCID:-0}}}; case $n in *[!0-9]*) n=0;; esac; "
 #: What each rank leaves: its variables; and each container, before its launcher begins.
 OF_RANK, OF_CONTAINER = "environment_of_rank", "environment_of_container"
+#: What each rank sees of its node; and the file that it goes to where `make doctor` asks for it.
+OF_NODE = "node_of_rank"
+NODES_TOLD = os.environ.get("WYEAST_NODES_TOLD")
 #: What the program says where a rank is the whole world, though others were asked for.
 ALONE = re.compile(r"^preflight: 1 rank\(s\) formed a world, not", re.M)
 #: What helps, by a site's `launch`.
@@ -71,17 +76,18 @@ def is_version(family: str, version: str, said: str) -> bool:
     return found is not None and found.removesuffix(".0") == version.removesuffix(".0")
 
 
-def noting(kind: str) -> str:
+def noting(kind: str, besides: str = "") -> str:
     """Return what a shell does to note its variables in a file that no other one has.
 
-    It becomes what its words are then. Their numbers, from 0 on, need not be the ranks'. Where no
-    folder can be made, nothing is noted, which is noticed when the launch is examined.
+    What it is to do `besides` has the number of that file as $n. It becomes what its words are
+    then. Their numbers, from 0 on, need not be the ranks'. Where no folder can be made, nothing is
+    noted, which is noticed when the launch is examined.
     """
     return (
         f"{FIRST_NUMBER}until mkdir {kind}.$n.taken 2>/dev/null; do "
         # On a full disk none can be made, and every number would fail.
         f"[ -d {kind}.$n.taken ] || break; n=$((n + 1)); done; "
-        f'env -0 >{kind}.$n; exec "$@"'
+        f'env -0 >{kind}.$n; {besides} exec "$@"'
     )
 
 
@@ -133,14 +139,26 @@ class Preflight(Experiment):
 
     def start_of(self, program: list[str]) -> Start:
         """Return how the ranks start, and how they and their containers note their variables."""
-        start = super().start_of(["sh", "-c", noting(OF_RANK), "sh", *program])
+        look = f"{LOOK_AT_NODE} >{OF_NODE}.$n;" if NODES_TOLD else ""
+        start = super().start_of(["sh", "-c", noting(OF_RANK, look), "sh", *program])
         before = quoted("sh", "-c", noting(OF_CONTAINER), "sh")
         return replace(start, command=f"{before} {start.command}")
 
     def outputs(self) -> list[str]:
         """Return the names of files that programs leave: those with their variables."""
-        kinds = (OF_RANK, OF_CONTAINER)
+        kinds = (OF_RANK, OF_CONTAINER, *((OF_NODE,) if NODES_TOLD else ()))
         return [f"{kind}.{number}" for kind in kinds for number in range(self.num_tasks)]
+
+    def collected(self) -> RecordError | None:
+        """Collect what programs left; hand on what they saw of their nodes, however they ended."""
+        found = super().collected()
+        if NODES_TOLD:
+            with Path(NODES_TOLD).open("a") as told:
+                for number in range(self.num_tasks):
+                    with suppress(FileNotFoundError, RecordError):
+                        left = read_left(Path(self.stagedir) / f"{OF_NODE}.{number}", MOST_BYTES)
+                        told.write(left.decode(errors="replace"))
+        return found
 
     def variables_of(self, kind: str) -> dict[str, str]:
         """Return the variables that ranks, or containers when they began, have noted, of all."""
@@ -250,7 +268,9 @@ class Preflight(Experiment):
             )
         by_memory = [r.evidence for r in output.results if r.operation == "transport"
                      and r.transport == "shared memory"]  # fmt: skip
-        if self.nodes == self.num_tasks > 1 and by_memory:
+        fabric = [one for one in output.results if isinstance(one, Fabric)]
+        # A link without a rate may be as fast; what was counted is more than a guess by time.
+        if self.nodes == self.num_tasks > 1 and by_memory and not passed_devices(fabric):
             raise SanityError(
                 f"each rank has a node of its own, yet they share memory: {by_memory[0]}"
             )
@@ -259,7 +279,7 @@ class Preflight(Experiment):
             passes = result.operation == "latency" and hosts[result.source] != hosts[result.to]
             if link and passes and (sentence := latency_above_link(result, link)):
                 raise Suspect(sentence)
-        self.refuse_another_fabric([one for one in output.results if isinstance(one, Fabric)])
+        self.refuse_another_fabric(fabric)
         self.slowest_round_trip = max(round_trips)
 
     def refuse_another_file(self, paths: list[str]) -> None:

@@ -11,7 +11,12 @@ from tests.other_user import OTHER, in_child, needs_root, open_folder
 
 __all__ = ["open_folder"]
 PROJECT = Path(__file__).resolve().parents[1]
-ATTACKS = ("tests/containers/test_locking.py", "tests/records/test_acting_user.py")
+ATTACKS = (
+    "tests/containers/test_locking.py", "tests/records/test_acting_user.py",
+    "tests/containers/test_guarded.py", "tests/containers/test_admission.py",
+    "tests/containers/test_store.py", "tests/records/test_foreign_output.py",
+    "tests/reframe_checks/test_guest.py",
+)  # fmt: skip
 
 
 @needs_root

@@ -36,27 +36,27 @@ PART_OF_IT void store(const lanes *from, double *to, ptrdiff_t step, int count)
         to[i * step] = each[i];
 }
 
-/* What is derived from u, or the five numbers of the residual, at a point of all lines. A direction
- * that the compiler knows makes neighbouring lines in x neighbouring numbers. */
-PART_OF_IT void load_all(lanes *to, int kinds, const double *from, ptrdiff_t row, ptrdiff_t step,
-                         int count)
+/* What is derived from u, or the five numbers of the residual, at a point of all lines: `order` names
+ * the rows. Lines that are neighbours in x are neighbouring numbers. */
+PART_OF_IT void load_all(lanes *to, const int *order, int kinds, const double *from, ptrdiff_t row,
+                         ptrdiff_t step, int count)
 {
     for (int k = 0; k < kinds; k++) {
         if (step == 1 && count == LANES)
-            memcpy(&to[k], from + k * row, sizeof *to);
+            memcpy(&to[k], from + order[k] * row, sizeof *to);
         else
-            load(&to[k], from + k * row, step, count);
+            load(&to[k], from + order[k] * row, step, count);
     }
 }
 
-PART_OF_IT void store_all(const lanes *from, int kinds, double *to, ptrdiff_t row, ptrdiff_t step,
-                          int count)
+PART_OF_IT void store_all(const lanes *from, const int *order, int kinds, double *to, ptrdiff_t row,
+                          ptrdiff_t step, int count)
 {
     for (int k = 0; k < kinds; k++) {
         if (step == 1 && count == LANES)
-            memcpy(to + k * row, &from[k], sizeof *from);
+            memcpy(to + order[k] * row, &from[k], sizeof *from);
         else
-            store(&from[k], to + k * row, step, count);
+            store(&from[k], to + order[k] * row, step, count);
     }
 }
 

@@ -11,6 +11,8 @@ enum { KEPT = 2 * SPEEDS };
 /* Of the last two points of a block's line: that, and the solution so far. */
 enum { HANDED = 2 * (KEPT + UNKNOWNS) };
 
+static const int all_waves[UNKNOWNS] = {0, 1, 2, 3, 4};
+
 PART_OF_IT int speed_of_wave(int wave)
 {
     return wave < 3 ? WITH_FLOW : wave == 3 ? FASTER : SLOWER;
@@ -20,10 +22,10 @@ PART_OF_IT int speed_of_wave(int wave)
 #define SQUARE_OF_SOUND (GAMMA * PRESSURE)
 
 /* The speed of sound at points; of a vector the compiler takes all square roots at once. */
-PART_OF_IT void take_sound(lanes *speed, const lanes *derived)
+PART_OF_IT void take_sound(lanes *speed, const lanes *energy, const lanes *half_square)
 {
     double square[LANES];
-    const lanes by_mass = SQUARE_OF_SOUND * (derived[ENERGY_BY_MASS] - derived[HALF_SQUARE]);
+    const lanes by_mass = SQUARE_OF_SOUND * (*energy - *half_square);
     memcpy(square, &by_mass, sizeof square);
     for (int i = 0; i < LANES; i++)
         square[i] = sqrt(square[i]);
@@ -35,16 +37,18 @@ typedef struct {
     lanes velocity, sound, spreading;
 } wave_state;
 
-PART_OF_IT void load_state(wave_state *w, const bundle *b, int d, ptrdiff_t x, double diffusion)
+PART_OF_IT void load_state(wave_state *w, const bundle *b, ptrdiff_t x)
 {
     const flow *f = b->f;
-    lanes derived[DERIVED];
-    load_all(derived, DERIVED, f->derived + b->derived_start + x * b->along.of_derived, f->row,
-             d == 0 ? b->across.of_derived : 1, b->count);
-    w->velocity = derived[d];
-    take_sound(&w->sound, derived);
+    enum { NORMAL, BY_MASS, SQUARE, VOLUME, KINDS };
+    const int order[KINDS] = {b->direction, ENERGY_BY_MASS, HALF_SQUARE, VOLUME_BY_MASS};
+    lanes derived[KINDS];
+    load_all(derived, order, KINDS, f->derived + b->derived_start + x * b->along.of_derived,
+             f->row, b->across.of_derived, b->count);
+    w->velocity = derived[NORMAL];
+    take_sound(&w->sound, &derived[BY_MASS], &derived[SQUARE]);
     /* The largest of the diffusions of the five equations: that of the energy. */
-    w->spreading = diffusion + CONDUCTION * derived[VOLUME_BY_MASS];
+    w->spreading = f->added_diffusion[b->direction] + CONDUCTION * derived[VOLUME];
 }
 
 /* The fourth differences that damp, one-sided next to the surface; of points two before to two
@@ -71,16 +75,18 @@ PART_OF_IT damping damping_at(const flow *f, int d, ptrdiff_t x, double time_ste
     return a;
 }
 
-PART_OF_IT void go_forwards(const bundle *b, int d, double time_step, lanes *kept, lanes *handed)
+FOR_THIS_PROCESSOR
+static void forwards(const bundle *b, double time_step, lanes *kept, lanes *handed)
 {
     const flow *f = b->f;
+    const int d = b->direction;
     const double by_square = time_step * f->by_step[d] * f->by_step[d];
     const double convection = 0.5 * time_step * f->by_step[d];
-    const ptrdiff_t across = d == 0 ? b->across.of_u : 1;
+    const ptrdiff_t across = b->across.of_u;
     const ptrdiff_t first = f->inner_first[d], end = f->inner_end[d];
     wave_state states[3];
     for (int i = 0; i < 2; i++)
-        load_state(&states[i], b, d, first - 1 + i, f->added_diffusion[d]);
+        load_state(&states[i], b, first - 1 + i);
     /* The two points before: the nearer one first. */
     lanes before[2][KEPT], solved[2][UNKNOWNS];
     for (int i = 0; i < 2; i++) {
@@ -88,7 +94,7 @@ PART_OF_IT void go_forwards(const bundle *b, int d, double time_step, lanes *kep
         memcpy(solved[i], handed + i * (KEPT + UNKNOWNS) + KEPT, sizeof solved[i]);
     }
     for (ptrdiff_t x = first; x < end; x++, kept += KEPT) {
-        load_state(&states[2], b, d, x + 1, f->added_diffusion[d]);
+        load_state(&states[2], b, x + 1);
         const damping a = damping_at(f, d, x, time_step);
         lanes nearer[SPEEDS], reciprocal[SPEEDS], now[KEPT];
 #pragma GCC unroll 3
@@ -113,14 +119,14 @@ PART_OF_IT void go_forwards(const bundle *b, int d, double time_step, lanes *kep
         }
         double *place = f->residual + b->start + x * b->along.of_u;
         lanes right[UNKNOWNS];
-        load_all(right, UNKNOWNS, place, f->row, across, b->count);
+        load_all(right, all_waves, UNKNOWNS, place, f->row, across, b->count);
 #pragma GCC unroll 5
         for (int m = 0; m < UNKNOWNS; m++) {
             const int s = speed_of_wave(m);
             right[m] = (right[m] - a.at[0] * solved[1][m] - nearer[s] * solved[0][m]) *
                        reciprocal[s];
         }
-        store_all(right, UNKNOWNS, place, f->row, across, b->count);
+        store_all(right, all_waves, UNKNOWNS, place, f->row, across, b->count);
         memcpy(kept, now, sizeof now);
         memcpy(before[1], before[0], sizeof before[0]);
         memcpy(before[0], now, sizeof now);
@@ -135,47 +141,27 @@ PART_OF_IT void go_forwards(const bundle *b, int d, double time_step, lanes *kep
 }
 
 /* handed: the solutions of the next two points, the nearer one first. */
-PART_OF_IT void go_backwards(const bundle *b, int d, const lanes *kept, lanes *handed)
+FOR_THIS_PROCESSOR
+static void backwards(const bundle *b, const lanes *kept, lanes *handed)
 {
     const flow *f = b->f;
-    const ptrdiff_t across = d == 0 ? b->across.of_u : 1;
+    const int d = b->direction;
+    const ptrdiff_t across = b->across.of_u;
     const ptrdiff_t first = f->inner_first[d], end = f->inner_end[d];
     for (ptrdiff_t x = end - 1; x >= first; x--) {
         const lanes *after = kept + (x - first) * KEPT;
         double *place = f->residual + b->start + x * b->along.of_u;
         lanes solved[UNKNOWNS];
-        load_all(solved, UNKNOWNS, place, f->row, across, b->count);
+        load_all(solved, all_waves, UNKNOWNS, place, f->row, across, b->count);
 #pragma GCC unroll 5
         for (int m = 0; m < UNKNOWNS; m++) {
             const int s = speed_of_wave(m);
             solved[m] -= after[2 * s] * handed[m] + after[2 * s + 1] * handed[UNKNOWNS + m];
         }
-        store_all(solved, UNKNOWNS, place, f->row, across, b->count);
+        store_all(solved, all_waves, UNKNOWNS, place, f->row, across, b->count);
         memcpy(handed + UNKNOWNS, handed, sizeof solved);
         memcpy(handed, solved, sizeof solved);
     }
-}
-
-FOR_THIS_PROCESSOR
-static void forwards(const bundle *b, double time_step, lanes *kept, lanes *handed)
-{
-    if (b->direction == 0)
-        go_forwards(b, 0, time_step, kept, handed);
-    else if (b->direction == 1)
-        go_forwards(b, 1, time_step, kept, handed);
-    else
-        go_forwards(b, 2, time_step, kept, handed);
-}
-
-FOR_THIS_PROCESSOR
-static void backwards(const bundle *b, const lanes *kept, lanes *handed)
-{
-    if (b->direction == 0)
-        go_backwards(b, 0, kept, handed);
-    else if (b->direction == 1)
-        go_backwards(b, 1, kept, handed);
-    else
-        go_backwards(b, 2, kept, handed);
 }
 
 const line_solver scalar_lines = {HANDED, 2 * UNKNOWNS, KEPT, forwards, backwards};

@@ -2,7 +2,7 @@
 # two number signs.
 BEGIN {
     add("The usual ones", "run report history nightly study help")
-    add("Set up a site", "setup new-site check-site calibrate accept-references")
+    add("Set up a site", "setup new-site check-site doctor calibrate accept-references")
     add("Images", "images image admit sign verify new-key push pull bill reproducibility spack " \
         "spack-lock spack-mirror")
     add("Campaigns of others, and for others", "audit bundle rerun appendix sample")

@@ -121,6 +121,11 @@ def _named(fabric: str | list[str]) -> str:
     return fabric if isinstance(fabric, str) else f"[{', '.join(fabric)}]"
 
 
+def passed_devices(hosts: Sequence[Fabric]) -> bool:
+    """Return whether devices are known to have carried what hosts exchanged with others."""
+    return bool(hosts) and all(_others(host, [], host.between_bytes) for host in hosts)
+
+
 def carried_by(hosts: Sequence[Fabric]) -> str:
     """Return in words what carried the messages of hosts, of each kind of way once."""
     ways = dict.fromkeys(way for host in hosts for way in _of_host(host))

@@ -267,7 +267,7 @@ class QuickMatching:
         return name == pattern
 
 
-def describe_check(logger: LoggerAdapter) -> None:
+def describe_check(logger: Any) -> None:
     """Have a line of the log know what our format has of a check, and nothing else."""
     if logger.check is not None:
         logger.extra["check_info"] = logger.check.info()

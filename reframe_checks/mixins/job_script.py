@@ -13,6 +13,7 @@ from reframe.core.containers import Apptainer
 from reframe.core.exceptions import SanityError
 
 from containers.apptainer import guard, mount_option
+from containers.guarded import BEFORE_DEV, MEMORY
 from records import environment
 
 LAUNCHERS = Path(__file__).resolve().parents[1] / "launchers"
@@ -64,7 +65,7 @@ def own_folders(place: str = "/tmp", memory: str = "/dev/shm") -> list[str]:
     TMPDIR, as whoever submitted the job had it, may not exist on the node, or be on a parallel
     file system, where what MPI keeps there would be slow: it is taken where /tmp does not do. What
     killed launches have left is removed after a day: what has a process id of its own may look dead
-    while it is measured. Root's containers have a /dev/shm already (containers/guarded.py).
+    while it is measured. Root's containers have other memory (containers/guarded.py).
     """
     name = "wyeast.$$.XXXXXXXX"
     old = '-mindepth 1 -maxdepth 1 -type d -user "$(id -u)" -mmin +1440'
@@ -142,7 +143,10 @@ class QuotedApptainer(Apptainer):  # type: ignore[misc]
         mounts += [mount_option(f"{stagedir}/{name}", f"{self.workdir}/{name}", writable=False)
                    for name in self.inputs]  # fmt: skip
         words = into_container(self.launch, self.variables)
-        own = f'"${OWN_TMP}" "${OWN_MEMORY}"' if self.has_own_folders else "'' ''"
+        tmp, memory = "''", "''"
+        if self.has_own_folders:
+            tmp, memory = f'"${OWN_TMP}"', f'{BEFORE_DEV}"${OWN_MEMORY}"'
+        own = f"{tmp} {quoted(BEFORE_DEV + MEMORY) if guard() else memory}"
         options = [*self.isolation, *mounts, *self.options, "--pwd", self.workdir, self.image]
         # Split and quoted again, so that nothing but words gets through.
         return f"{quoted(*words)} {own} {quoted(*options, *shlex.split(self.command))}"

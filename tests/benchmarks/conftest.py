@@ -3,7 +3,7 @@
 import fcntl
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -104,9 +104,10 @@ class Built:
         return done
 
     def run_command(
-        self, command: list[str], ranks: int = 2, folder: Path | None = None, **environment: str
-    ) -> subprocess.CompletedProcess[str]:
-        """Start ranks of a command."""
+        self, command: list[str], ranks: int = 2, folder: Path | None = None,
+        before: Sequence[str] = (), **environment: str,
+    ) -> subprocess.CompletedProcess[str]:  # fmt: skip
+        """Start ranks of a command, with words before the launcher's."""
         cores = len(os.sched_getaffinity(0))
         crowded = ranks > cores or WORKERS > 1
         options = []
@@ -115,7 +116,7 @@ class Built:
             # Another worker's ranks would be bound to the same cores.
             options += ["--bind-to", "none"] if WORKERS > 1 else []
         return subprocess.run(
-            [self.prefix / "bin" / "mpiexec", *options, "-n", str(ranks), *command],
+            [*before, self.prefix / "bin" / "mpiexec", *options, "-n", str(ranks), *command],
             capture_output=True, text=True, timeout=1500, check=False, cwd=folder,
             env={
                 **os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

@@ -9,7 +9,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -58,13 +58,14 @@ class Emulated(Built):
         return super().run(program, *arguments, ranks=ranks, folder=folder, **environment)
 
     def run_command(
-        self, command: list[str], ranks: int = 2, folder: Path | None = None, **environment: str
-    ) -> subprocess.CompletedProcess[str]:
+        self, command: list[str], ranks: int = 2, folder: Path | None = None,
+        before: Sequence[str] = (), **environment: str,
+    ) -> subprocess.CompletedProcess[str]:  # fmt: skip
         """Start ranks of a command."""
         emulated = [EMULATOR, "-L", str(C_LIBRARY), "-E", f"LD_LIBRARY_PATH={self.mpi}/lib"]
         # The emulator has no process_vm_readv, by which a rank copies from another's memory.
         environment = {"MPIR_CVAR_CH4_CMA_ENABLE": "0", **environment}
-        return super().run_command([*emulated, *command], ranks, folder, **environment)
+        return super().run_command([*emulated, *command], ranks, folder, before, **environment)
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ for name in ("infiniband/uverbs0", "cxi0", "xpmem"):
 os.mkdir("/dev/mqueue")
 guarded.mount("mqueue", "/dev/mqueue", "tmpfs")
 open("/dev/mqueue/another's", "w").close()
-open("/dev/shm/another's", "w").close()
+open(guarded.MEMORY + "/another's", "w").close()
 os.execv(sys.executable, {GUARD!r} + sys.argv[1:])
 """
 
@@ -45,7 +45,7 @@ def test_what_root_starts_writes_what_it_is_shown_and_nothing_else(tmp_path: Pat
         'shift && exec "$@"'
     )
     tries = (
-        'for path in "$PWD" "$0" "$0/.." /etc /usr / /dev /sys; do '
+        'for path in "$PWD" "$0" "$0/.." /etc /usr /var /dev /sys; do '
         '[ ! -w "$path" ] || echo "$path"; done; touch here'
     )
     done = subprocess.run(
@@ -64,8 +64,8 @@ def test_of_dev_it_has_what_any_user_may_use_and_fabrics() -> None:
         '[ -c "/dev/$f" ] || echo "lacks $f"; done; find /dev -type b; '
         "rm -rf /dev/infiniband /dev/null /dev/mqueue/* 2>/dev/zero; "
         "[ -c /dev/null ] && [ -c /dev/infiniband/uverbs0 ] || echo gone; "
-        "ls /dev/shm; ls /dev/mqueue; echo x >/dev/null && echo x >/dev/cxi0 && echo used; "
-        "touch /dev/shm/own && echo shared; [ /dev/fd -ef /proc/self/fd ] && echo linked"
+        "ls /dev/shm.own; ls /dev/mqueue; echo x >/dev/null && echo x >/dev/cxi0 && echo used; "
+        "touch /dev/shm.own/own && echo shared; [ /dev/fd -ef /proc/self/fd ] && echo linked"
     )
     done = subprocess.run(
         [*AS_ROOT, sys.executable, "-c", FABRICS, "", "sh", "-c", script],

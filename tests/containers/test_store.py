@@ -9,6 +9,7 @@ from typing import NoReturn
 import pytest
 
 from containers import images, locking, store
+from containers.apptainer import state_of
 from containers.selection import campaign_lock
 from containers.sources import sha256_of
 from records import files
@@ -55,8 +56,8 @@ def test_another_image_of_a_name_leaves_the_one_that_may_be_running(root: Path) 
 
 def test_the_same_image_again_is_the_same_file(root: Path) -> None:
     first = install(root)
-    before = first.stat()
-    assert install(root) == first and first.stat() == before
+    before = state_of(first)
+    assert install(root) == first and state_of(first) == before
     # One that was damaged is no longer that image.
     first.chmod(0o755)
     first.write_bytes(b"damaged")

@@ -24,6 +24,7 @@ RUN_BY = {
     "bundle": "tests/campaign/bundle/test_make.py",
     "calibrate": "tests/analysis/references/test_calibration.py",
     "check-site": "tests/cluster/test_site.py",
+    "doctor": "tests/cluster/test_doctor.py",
     "cluster-down": "tests/cluster/test_box.py",
     "cluster-up": "tests/cluster/test_box.py",
     "docs": "tests/documentation/test_site.py",

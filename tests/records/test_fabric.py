@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from records.communication import Fabric
-from records.limits.fabric import carried_by, wrong_fabric
+from records.limits.fabric import carried_by, passed_devices, wrong_fabric
 
 MEGABYTE = 10**6
 VOLUME = 12 * MEGABYTE
@@ -94,6 +94,14 @@ def test_without_messages_nothing_is_proven() -> None:
     assert "could be proven" in str(wrong_fabric([host(within=True)], ["eth0"]))
     assert "could be proven" in str(wrong_fabric([host(IB)], "memory"))
     assert "could be proven" in str(wrong_fabric([], ["eth0"]))
+
+
+def test_what_devices_carried_did_not_pass_memory() -> None:
+    assert passed_devices([host(IB), host(device("eth0", 1), name="node2")])
+    # Of one host nothing is known; and its loopback device leads to no other.
+    assert not passed_devices([host(IB), host(name="node2")])
+    assert not passed_devices([host(IB), host(device("lo", 1), name="node2")])
+    assert not passed_devices([])
 
 
 @pytest.mark.parametrize(

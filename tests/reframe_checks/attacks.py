@@ -23,10 +23,11 @@ ATTACKS = {
     'tr "\\0" "\\n" <"$p/environ" | grep ^OUTSIDE=; done >"$RESULT" 2>/dev/null; '
     'echo good >>"$RESULT"',
     # Only what was made for this is removed; of the rest it is asked whether it could be written.
-    "machine": 'rm -rf $DECOYS; for f in /dev /etc/hosts /sys/power/state '
-    "/sys/fs/cgroup /proc/sys/kernel/core_pattern /proc/sysrq-trigger /proc/irq/*/smp_affinity "
-    '$(find /dev -type b); do [ ! -w "$f" ] || echo "$f"; done >"$RESULT"; '
-    'for f in $SHARED; do [ ! -e "$f" ] || echo "$f"; done >>"$RESULT"; echo good >>"$RESULT"',
+    "machine": 'for f in $SHARED; do [ ! -e "$f" ] || echo "$f"; done >"$RESULT"; '
+    "rm -rf $DECOYS; for f in /dev /etc/hosts /sys/power/state /sys/fs/cgroup "
+    "/proc/sys/kernel/core_pattern /proc/sysrq-trigger /proc/irq/*/smp_affinity "
+    '$(find /dev -type b); do [ ! -w "$f" ] || echo "$f"; done >>"$RESULT"; '
+    'echo good >>"$RESULT"',
     "input": 'echo bad >input; rm -f input; mv other input; cat input >"$RESULT"',
     "link": 'ln -s "$SECRET" "$RESULT"',
     "pipe": 'mkfifo "$RESULT"',

@@ -9,6 +9,7 @@ starts each really.
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import gc
 import importlib
@@ -43,6 +44,8 @@ ASKING = ("campaign", "containers", "reframe_checks", "site_configs")
 ASKED_AT_BEGIN = ("PYTHON", "LC_", "LANG", "MALLOC_", "LD_")
 #: The most bytes of an answer, and how many descriptors a request has at most.
 ANSWER, MOST_DESCRIPTORS = 32, 16
+#: How long it may take to end once nobody can ask, in s.
+END_S = 20.0
 
 
 def asked_at_begin(environment: Mapping[str, str]) -> dict[str, str]:
@@ -65,6 +68,17 @@ class Server:
                 cwd=PROJECT, env=self.environment, pass_fds=[its.fileno()],
                 stdout=subprocess.DEVNULL,
             )  # fmt: skip
+        atexit.register(self.end)
+
+    def end(self) -> None:
+        """End it, which it does by itself once nobody can ask."""
+        self.channel.close()
+        try:
+            self.process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            # It still waits for one that was asked for, by what was interrupted.
+            self.process.kill()
+            self.process.wait()
 
     def answer(self) -> int:
         """Return the number that it says next; raise RuntimeError where it has ended."""
@@ -103,7 +117,8 @@ SERVERS: list[Server] = []
 def server() -> Server:
     """Return this process' server; a new one where it was ended with a test's leftovers."""
     if SERVERS and SERVERS[0].process.poll() is not None:
-        SERVERS.pop().channel.close()
+        atexit.unregister(SERVERS[0].end)
+        SERVERS.pop().end()
     if not SERVERS:
         SERVERS.append(Server())
     return SERVERS[0]

@@ -10,6 +10,7 @@ import pwd
 import shutil
 import stat
 import subprocess
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 
 from containers import images, store
 from containers.apptainer import launch_options
+from containers.guarded import BEFORE_DEV, MEMORY
 from records import acting_user
 from records.kept import kept_launches
 from records.launch import record_in, text_in
@@ -59,7 +61,7 @@ def attacked(request: pytest.FixtureRequest) -> Iterator[Became]:
 @contextmanager
 def made_for_it(user: str | None) -> Iterator[list[str]]:
     """Make a device node, where one can, and shared memory of another launch; yield their paths."""
-    name = f"wyeast-decoy-{os.getpid()}"
+    name = f"wyeast-decoy-{uuid.uuid4().hex[:8]}"
     memory, node = Path("/dev/shm") / name, Path("/dev") / name
     memory.touch()
     if os.geteuid() == 0:
@@ -193,7 +195,17 @@ MEETS = (
 def test_root_s_ranks_in_several_containers_share_memory_of_their_own() -> None:
     image = images.verify(PROJECT, IMAGE)
     options = launch_options(alone=False, together=True)
-    words = [*into_container("mpirun"), "", "", *options, str(image), "sh", "-c", MEETS, "_"]
+    words = [
+        *into_container("mpirun"),
+        "",
+        BEFORE_DEV + MEMORY,
+        *options,
+        str(image),
+        "sh",
+        "-c",
+        MEETS,
+        "_",
+    ]
     with made_for_it(None):
         done = subprocess.run(
             ["sh", "-c", '"$@" 1 2 & "$@" 2 1 & wait', "_", *words], stdin=subprocess.DEVNULL,

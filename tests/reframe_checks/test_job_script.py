@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reframe.core.exceptions import SanityError
 
-from containers.apptainer import mount_option
+from containers.apptainer import guard, mount_option
+from containers.guarded import BEFORE_DEV, MEMORY
 from reframe_checks.mixins.job_script import (
     OWN_MEMORY,
     OWN_TMP,
@@ -65,7 +66,18 @@ def test_so_does_what_starts_a_container(words: list[str], tmp_path: Path) -> No
     done = subprocess.run(["bash", script], cwd=tmp_path, capture_output=True, check=True)
     found = done.stdout.decode().split("\0")[:-1]
     mount = mount_option(str(Path(words[-1]) / "work"), "/rfm_workdir")
-    asked = ["exec", mount, *words, "--pwd", "/rfm_workdir", words[0], "program", *words]
+    memory = f'--mount=type=bind,"source={BEFORE_DEV + MEMORY}",destination=/dev/shm'
+    asked = [
+        "exec",
+        *([memory] if guard() else []),
+        mount,
+        *words,
+        "--pwd",
+        "/rfm_workdir",
+        words[0],
+        "program",
+        *words,
+    ]
     assert found == asked
 
 

@@ -12,7 +12,7 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import variable
 from reframe.core.variables import VarSpace
 
-from reframe_checks.bin.guards import INJECTED, inject, tell_of_check
+from reframe_checks.bin.guards import INJECTED, describe_check, inject
 from tests.reframe_checks.conftest import PROJECT, StandIn
 from tests.reframe_checks.loading import environment, with_images
 
@@ -108,7 +108,7 @@ def test_a_line_of_the_log_asks_a_check_for_what_the_log_shows_alone() -> None:
             return lambda: "said"
 
     adapter = SimpleNamespace(check=Check(), extra={})
-    tell_of_check(adapter)
+    describe_check(adapter)
     assert (asked, adapter.extra) == (["info"], {"check_info": "said"})
     settings = (PROJECT / "site_configs" / "settings.py").read_text()
     shown = set(re.findall(r"%\((\w+)\)s", settings[settings.index('"logging"') :]))

@@ -274,6 +274,33 @@ def test_ranks_of_an_image_have_one_library(stand_in: StandIn, paths: list[str],
     assert not code or f"MPI from 2 files: {OTHER}, {BOUND}" in outcome.reason()
 
 
+CARRIED = {
+    "record": "result", "operation": "fabric", "host": "n1", "ranks": 2, "between_bytes": 0,
+    "within_bytes": 24 * 10**6, "cma_bytes": 0, "xpmem_ranks": 0, "counted_devices": 1,
+    "devices": [{"device": "lo", "kind": "net", "sent_bytes": 25 * 10**6,
+                 "received_bytes": 25 * 10**6, "stacked": []}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("carried", "sentence"),
+    [
+        ([CARRIED], "of the 24.0 MB that ranks on n1 exchanged, lo carried 104%, where the site"),
+        ([CARRIED | {"devices": []}], ""),
+        ([], "`fabric` is not proven: rebuild the image: make images"),
+    ],
+)
+def test_ranks_that_talk_by_another_device_than_the_site_says_are_refused(
+    stand_in: StandIn, carried: list[dict[str, object]], sentence: str
+) -> None:
+    memory = stand_in.settings(lambda data: f"{data}\nfabric: memory\n")
+    before, _ = PREFLIGHT.split('{"record": "end"')
+    end = {"record": "end", "results": 3 + len(carried)}
+    (stand_in.root / "preflight.out").write_text(before + lines(*carried, end))
+    outcome = stand_in.run("-C", memory)
+    assert (outcome.code != 0) == bool(sentence) and sentence in outcome.reason(), outcome.text
+
+
 def test_a_bound_mpi_that_nobody_names(stand_in: StandIn) -> None:
     stand_in.variables = {"WYEAST_IMAGES": f"{IMPLEMENTATION}+host-mpich-5.0.2"}
     outcome = stand_in.run()

@@ -268,8 +268,11 @@ def test_every_image_has_an_outcome(root: Path) -> None:
     became = check_site.outcomes(campaign, ["a-1", *IMAGES])
     assert list(became.values())[:3] == ["ok", "1 rank", "sanity error: no such file"]
     assert became["lam-7.1.4"].startswith("it did not run; see ")
-    table = check_site.table(root, SITE, became)
+    table = check_site.table(root, SITE, became, {"mpich-5.0.2": "eth0"})
     started = {row.values[0]: row.values[1] for row in table.rows}
+    assert {row.values[0]: row.values[2] for row in table.rows if row.values[2]} == {
+        "mpich-5.0.2": "eth0"
+    }
     assert started["openmpi-5.0.11"] == "srun --mpi=pmix"
     assert started["lam-7.1.4"] == "srun, and its own launcher"
 

@@ -1,0 +1,366 @@
+"""What ails a node, seen before anything fails: by files of the kernel's that one shell reads.
+
+`make doctor` looks where it is typed, and each preflight's ranks on their nodes (COMMAND). What is
+looked at there is what a process of a job may have: limits and control groups of daemons and
+schedulers differ from those of a login.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from records import nodes
+
+CPU = "/sys/devices/system/cpu"
+FILES = (
+    "/proc/sys/kernel/hostname", "/proc/self/limits", "/proc/self/status", "/proc/loadavg",
+    "/proc/meminfo", "/proc/sys/kernel/yama/ptrace_scope", "/proc/sys/user/max_user_namespaces",
+    "/proc/sys/kernel/numa_balancing", "/sys/devices/system/node/has_cpu", nodes.HUGE_PAGES,
+    f"{nodes.PROCESSOR}/scaling_governor", f"{CPU}/cpu[0-9]*/topology/thread_siblings_list",
+    "/sys/fs/cgroup/cpu.max", "/sys/fs/cgroup/memory.max",
+)  # fmt: skip
+#: Prints these files, and under names of ours the time, file systems, and devices of RDMA.
+COMMAND = (
+    f"{{ head -v -n 80 {' '.join(FILES)}; "
+    "echo; echo '==> /time <=='; date +%s; "
+    "echo '==> /room/dev/shm <=='; df -P -k /dev/shm; echo '==> /room/tmp <=='; df -P -k /tmp; "
+    "echo '==> /ports <=='; ls /sys/class/infiniband; "
+    "echo '==> /verbs <=='; ls /dev/infiniband; } 2>/dev/null"
+)
+MIB = 2**20
+#: As a container of Docker has it; UCX and Open MPI need some megabytes for each rank.
+LEAST_SHM = 128 * MIB
+LEAST_TMP = 100 * MIB
+LEAST_STACK = 8 * MIB
+LEAST_PROCESSES, LEAST_FILES = 1024, 1024
+#: By how much clocks may differ, in seconds, where only whole ones are known.
+CLOCKS_S = 2
+#: The share of a node's memory that must be free, and of its swap that may be taken.
+FREE, SWAPPED = 0.5, 0.01
+#: How much others may be running, on the average of a minute.
+MOST_LOAD = 1.0
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """What COMMAND printed on a node; None is not known there."""
+
+    parts: Mapping[str, list[str]]
+
+    @property
+    def name(self) -> str:
+        """Return the node's name."""
+        return self.word("/proc/sys/kernel/hostname") or "this machine"
+
+    def word(self, path: str) -> str | None:
+        """Return the first line of a file."""
+        return next(iter(self.parts.get(path, [])), "").strip() or None
+
+    def number(self, path: str) -> int | None:
+        """Return the number in a file."""
+        word = self.word(path) or ""
+        return int(word) if re.fullmatch(r"\d{1,18}", word) else None
+
+    def limit(self, name: str) -> float | None:
+        """Return a soft limit of a process, infinite if there is none."""
+        for line in self.parts.get("/proc/self/limits", []):
+            if found := re.match(rf"{name}\s+(unlimited|\d+)\s", line):
+                return float("inf") if found[1] == "unlimited" else float(found[1])
+        return None
+
+    def memory(self, name: str) -> int | None:
+        """Return an amount of /proc/meminfo in bytes."""
+        said = nodes.field_of(self.parts.get("/proc/meminfo", []), name)
+        return nodes.in_bytes(said) if said and re.match(r"\d+ kB", said) else None
+
+    def room(self, place: str) -> tuple[int, int] | None:
+        """Return a file system's size and what is free of it, in bytes."""
+        words = "".join(self.parts.get(f"/room{place}", [])[-1:]).split()
+        if len(words) >= 6 and words[1].isdigit() and words[3].isdigit():
+            return int(words[1]) * 1024, int(words[3]) * 1024
+        return None
+
+    def allowed(self) -> set[int]:
+        """Return the processors that a process may run on."""
+        status = self.parts.get("/proc/self/status", [])
+        return listed(nodes.field_of(status, "Cpus_allowed_list"))
+
+    def cores(self) -> int | None:
+        """Return how many cores these processors are; hyper-threads of one are one."""
+        siblings = {
+            frozenset(listed(self.word(path)))
+            for path in self.parts
+            if path.endswith("/thread_siblings_list")
+        }
+        allowed = self.allowed()
+        return sum(bool(one & allowed) for one in siblings) or None
+
+
+def listed(text: str | None) -> set[int]:
+    """Return the numbers of a kernel's list, such as `0-3,8`."""
+    if not text or not re.fullmatch(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*", text):
+        return set()
+    ends = [[int(end) for end in part.split("-")] for part in text.split(",")]
+    return {number for end in ends for number in range(end[0], end[-1] + 1)}
+
+
+def node_facts(text: str) -> NodeFacts:
+    """Return what COMMAND printed."""
+    return NodeFacts(nodes.parts_of(text))
+
+
+@dataclass(frozen=True)
+class NodeAilment:
+    """What may ail a node: how it shows, as words of what is wrong, what helps, and the source."""
+
+    name: str
+    shows: Callable[[NodeFacts, Mapping[str, Any]], str | None]
+    helps: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Ailing:
+    """An ailment that was found on a node."""
+
+    node: str
+    ailment: NodeAilment
+    what: str
+
+    @property
+    def sentence(self) -> str:
+        """Return what is wrong, where, and what helps."""
+        return f"{self.node}: {self.what}; {self.ailment.helps}"
+
+
+def _below(value: float | None, least: float, words: str) -> str | None:
+    """Return words with a value that is below the least."""
+    return words.format(value=value) if value is not None and value < least else None
+
+
+def _in_mib(value: float | None) -> float | None:
+    return None if value is None else round(value / MIB, 1)
+
+
+def _shm(node: NodeFacts, _: Mapping[str, Any]) -> str | None:
+    room = node.room("/dev/shm")
+    if room and room[1] < LEAST_SHM:
+        return f"/dev/shm has {_in_mib(room[0])} MiB, of which {_in_mib(room[1])} are free"
+    return None
+
+
+def _tmp(node: NodeFacts, _: Mapping[str, Any]) -> str | None:
+    room = node.room("/tmp")
+    return _below(_in_mib(room[1]) if room else None, LEAST_TMP / MIB, "/tmp has {value} MiB free")
+
+
+def _memlock(node: NodeFacts, _: Mapping[str, Any]) -> str | None:
+    limit = node.limit("Max locked memory")
+    if node.parts.get("/ports") and limit is not None and limit != float("inf"):
+        ports = ", ".join(node.parts["/ports"][:4])
+        return f"a process may lock {_in_mib(limit)} MiB of memory, and the node has {ports}"
+    return None
+
+
+def _verbs(node: NodeFacts, _: Mapping[str, Any]) -> str | None:
+    if node.parts.get("/ports") and not node.parts.get("/verbs"):
+        return f"the node has {', '.join(node.parts['/ports'][:4])}, and no /dev/infiniband is seen"
+    return None
+
+
+def _processors(node: NodeFacts, site: Mapping[str, Any]) -> str | None:
+    found, wanted = len(node.allowed()), site.get("cores_per_node")
+    if found and wanted and found < wanted:
+        return f"a process may run on {found} processors, and `cores_per_node` is {wanted}"
+    return None
+
+
+def _threads(node: NodeFacts, site: Mapping[str, Any]) -> str | None:
+    cores, wanted = node.cores(), site.get("cores_per_node")
+    if cores and wanted and cores < wanted <= len(node.allowed()):
+        return f"`cores_per_node` is {wanted}, and these are hyper-threads of {cores} cores"
+    return None
+
+
+def _quota(node: NodeFacts, site: Mapping[str, Any]) -> str | None:
+    words, wanted = (node.word("/sys/fs/cgroup/cpu.max") or "").split(), site.get("cores_per_node")
+    if len(words) == 2 and all(word.isdigit() for word in words) and int(words[1]) and wanted:
+        processors = int(words[0]) / int(words[1])
+        if processors < wanted:
+            return f"its control group gives a job {processors:.1f} processors' time, not {wanted}"
+    return None
+
+
+def _memory_limit(node: NodeFacts, site: Mapping[str, Any]) -> str | None:
+    limit, wanted = node.number("/sys/fs/cgroup/memory.max"), site.get("memory_bytes_per_node")
+    if limit is not None and wanted and limit < wanted:
+        return (
+            f"its control group gives a job {limit} bytes, and `memory_bytes_per_node` is {wanted}"
+        )
+    return None
+
+
+def _little_memory(node: NodeFacts, site: Mapping[str, Any]) -> str | None:
+    free, wanted = node.memory("MemAvailable"), site.get("memory_bytes_per_node")
+    if free is not None and wanted and free < FREE * wanted:
+        return f"{free / 1e9:.1f} GB of memory are free, and `memory_bytes_per_node` is {wanted}"
+    return None
+
+
+def _swapped(node: NodeFacts, _: Mapping[str, Any]) -> str | None:
+    total, free = node.memory("SwapTotal"), node.memory("SwapFree")
+    if total and free is not None and total - free > SWAPPED * (node.memory("MemTotal") or total):
+        return f"{(total - free) / 1e9:.1f} GB are swapped out"
+    return None
+
+
+def _governor(node: NodeFacts, _: Mapping[str, Any]) -> str | None:
+    found = node.word(f"{nodes.PROCESSOR}/scaling_governor")
+    return f"the processors' governor is {found}" if found in (
+        "powersave", "ondemand", "conservative", "userspace"
+    ) else None  # fmt: skip
+
+
+def _huge_pages(node: NodeFacts, _: Mapping[str, Any]) -> str | None:
+    found = node.word(nodes.HUGE_PAGES) or ""
+    return "transparent huge pages are off" if "[never]" in found else None
+
+
+def _balancing(node: NodeFacts, _: Mapping[str, Any]) -> str | None:
+    memories = listed(node.word("/sys/devices/system/node/has_cpu"))
+    moves = node.number("/proc/sys/kernel/numa_balancing")
+    return "the kernel moves pages between NUMA nodes" if moves and len(memories) > 1 else None
+
+
+def _ptrace(node: NodeFacts, _: Mapping[str, Any]) -> str | None:
+    scope = node.number("/proc/sys/kernel/yama/ptrace_scope")
+    return f"kernel.yama.ptrace_scope is {scope}" if scope else None
+
+
+def _namespaces(node: NodeFacts, _: Mapping[str, Any]) -> str | None:
+    most = node.number("/proc/sys/user/max_user_namespaces")
+    return "user.max_user_namespaces is 0" if most == 0 else None
+
+
+def _load(node: NodeFacts, _: Mapping[str, Any]) -> str | None:
+    said = (node.word("/proc/loadavg") or "").split()
+    load = float(said[0]) if said and re.fullmatch(r"\d+\.\d+", said[0]) else 0.0
+    return f"others kept {load} processors busy on the average" if load > MOST_LOAD else None
+
+
+def _limit(name: str, least: float, words: str) -> Callable[..., str | None]:
+    return lambda node, _: _below(node.limit(name), least, words)
+
+
+RLIMIT = "https://man7.org/linux/man-pages/man2/getrlimit.2.html"
+CGROUP = "https://docs.kernel.org/admin-guide/cgroup-v2.html"
+KERNEL = "https://docs.kernel.org/admin-guide/sysctl/kernel.html"
+AILMENTS = (
+    NodeAilment(
+        "little shared memory", _shm, "libraries end there with a bus error or talk by other ways: "
+        "remove what dead processes have left, have it mounted larger, and start a container of "
+        "Docker with --shm-size", "https://github.com/openucx/ucx/pull/8508"),
+    NodeAilment(
+        "full /tmp", _tmp, "launchers and libraries leave files there: free some room",
+        "https://docs.open-mpi.org/en/v5.0.x/man-openmpi/man1/mpirun.1.html"),
+    NodeAilment(
+        "little locked memory", _memlock, "its adapter needs as much as it likes: ask for "
+        "`memlock unlimited`, of the scheduler's daemons too (Slurm: LimitMEMLOCK=infinity)",
+        "https://github.com/openucx/ucx/issues/8229"),
+    NodeAilment(
+        "no verbs in the container", _verbs, "messages would pass by TCP: have /dev/infiniband, "
+        "which containers take from the node, opened to all",
+        "https://github.com/ai-dynamo/dynamo/issues/1209"),
+    NodeAilment(
+        "fewer processors than said", _processors, "have a job request them all, whole nodes "
+        "(Slurm: --exclusive), or correct the site's file", CGROUP),
+    NodeAilment(
+        "hyper-threads for cores", _threads, "two ranks would share a core: set it to the cores' "
+        "number", "https://docs.kernel.org/admin-guide/cputopology.html"),
+    NodeAilment(
+        "a quota of processors' time", _quota, "ranks would be stopped again and again: have the "
+        "quota removed, or set `cores_per_node` to it", CGROUP),
+    NodeAilment(
+        "a limit of memory", _memory_limit, "the kernel would kill ranks beyond it: request more "
+        "memory in `access`, or correct the site's file", CGROUP),
+    NodeAilment(
+        "little free memory", _little_memory, "somebody else uses it: have a job request whole "
+        "nodes, and look for what dead jobs have left in /dev/shm and /tmp", CGROUP),
+    NodeAilment(
+        "swapped out", _swapped, "what is read back disturbs launches: find who uses the memory, "
+        "or turn swap off on compute nodes", "https://docs.kernel.org/admin-guide/sysctl/vm.html"),
+    NodeAilment(
+        "clock that changes", _governor, "times then depend on what ran before: have it set to "
+        "performance (cpupower frequency-set -g performance)",
+        "https://docs.kernel.org/admin-guide/pm/cpufreq.html"),
+    NodeAilment(
+        "no huge pages", _huge_pages, "programs with much memory miss the TLB more often than "
+        "elsewhere: have them set to madvise or always",
+        "https://docs.kernel.org/admin-guide/mm/transhuge.html"),
+    NodeAilment(
+        "pages that move", _balancing, "ranks are bound, and it only costs them time: have "
+        "kernel.numa_balancing set to 0", KERNEL),
+    NodeAilment(
+        "no reading of others' memory", _ptrace, "ranks may not copy from each other's memory "
+        "(CMA) and copy twice: have it set to 0 where nobody else works on the nodes",
+        "https://docs.kernel.org/admin-guide/LSM/Yama.html"),
+    NodeAilment(
+        "no user namespaces", _namespaces, "an Apptainer without its setuid part starts nothing: "
+        "have it raised", "https://apptainer.org/docs/admin/latest/user_namespace.html"),
+    NodeAilment(
+        "another's load", _load, "launches would share processors with it: have a job request "
+        "whole nodes, and end what is left of others",
+        "https://man7.org/linux/man-pages/man5/proc.5.html"),
+    NodeAilment(
+        "a small stack", _limit("Max stack size", LEAST_STACK,
+                                "the stack may have {value:.0f} bytes"),
+        "programs with arrays on it end by a segmentation fault: raise it (ulimit -s) in `prepare`",
+        RLIMIT),
+    NodeAilment(
+        "few processes", _limit("Max processes", LEAST_PROCESSES,
+                                "a user may have {value:.0f} processes"),
+        "launchers and libraries start threads: have it raised (ulimit -u)", RLIMIT),
+    NodeAilment(
+        "few open files", _limit("Max open files", LEAST_FILES,
+                                 "a process may have {value:.0f} files open"),
+        "ranks need about one for each that they talk to: raise it (ulimit -n) in `prepare`",
+        RLIMIT),
+    NodeAilment(
+        "a limit of files' size", _limit("Max file size", float("inf"),
+                                         "a file may have {value:.0f} bytes"),
+        "images and outputs may be larger: have it raised (ulimit -f)", RLIMIT),
+)  # fmt: skip
+
+CLOCKS = NodeAilment(
+    "clocks that differ", lambda _node, _site: None, "munge refuses messages by five minutes, and "
+    "start-up's times are off by as much: have chrony or ntpd started there",
+    "https://github.com/dun/munge/wiki/Man-7-munge")  # fmt: skip
+UNLIKE = NodeAilment(
+    "nodes that differ", lambda _node, _site: None, "a launch is as slow as its slowest node: have "
+    "them made alike, or name alike ones in `access`; make run CHECKS=NodeRates says by how much",
+    "https://docs.kernel.org/admin-guide/pm/cpufreq.html")  # fmt: skip
+
+
+def ailing(node: NodeFacts, site: Mapping[str, Any]) -> Iterator[Ailing]:
+    """Yield what ails a node of a site, by what it shows of itself."""
+    for one in AILMENTS:
+        if what := one.shows(node, site):
+            yield Ailing(node.name, one, what)
+
+
+def ailing_together(found: Iterable[NodeFacts], began_s: float, ended_s: float) -> Iterator[Ailing]:
+    """Yield what ails nodes beside each other, which were looked at between two times here."""
+    governors: dict[str, str] = {}
+    for node in found:
+        now = node.number("/time")
+        if now is not None and not began_s - CLOCKS_S <= now <= ended_s + CLOCKS_S:
+            by = now - (began_s if now < began_s else ended_s)
+            yield Ailing(node.name, CLOCKS, f"its clock is off by {by:+.0f} s from here")
+        for path in (f"{nodes.PROCESSOR}/scaling_governor", nodes.HUGE_PAGES):
+            governors.setdefault(path, said := node.word(path) or "not known")
+            if governors[path] != said:
+                what = f"{path.rpartition('/')[2]} is {said}, and {governors[path]} on others"
+                yield Ailing(node.name, UNLIKE, what)
