@@ -231,6 +231,11 @@ def gather(
 ) -> Bundle:  # fmt: skip
     """Return the bundle of a campaign; raises BundleError if it cannot be complete."""
     bundle = Bundle(manifest.campaign, manifest)
+    if manifest.sample is not None:
+        raise BundleError(
+            f"{folder} is a sample, which has not all that it takes to repeat a campaign; name the "
+            "campaign it was taken from"
+        )
     if folder.resolve().name != bundle.name:
         raise BundleError(
             f"{folder} is a copy, or was renamed: its manifest says {bundle.name}; pack that "

@@ -395,10 +395,13 @@ def main() -> int:
             print(f"--- site_configs/{options.name}/{file} (not written)\n{text}")
         return 0
     marks = files["site.yaml"]
+    guesses = marks.count(f"# {GUESS}")
     left = marks.count(f"# {TO_DO}") + len(FILL_IN.findall(marks))
     print(
-        f"site_configs/{options.name} is written, with {marks.count(f'# {GUESS}')} guesses and "
-        f"{left} things to do; read site.yaml, then: make check-site SITE={options.name}"
+        f"site_configs/{options.name} is written, with {guesses} "
+        f"{'guess' if guesses == 1 else 'guesses'} and {left} "
+        f"{'thing' if left == 1 else 'things'} to do; read site.yaml, then: "
+        f"make check-site SITE={options.name}"
     )
     return 0
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import pwd
+import shutil
 import subprocess
 import tarfile
 from pathlib import Path
@@ -150,14 +151,21 @@ def test_another_image_or_none_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("campaign", "sentence"), [("no-such", "no-such is not a campaign"), ("link", "is a link")]
-)
+    ("campaign", "sentence"),
+    [("no-such", "no-such is not a campaign"), ("link", "is a link"), ("copy", f"says {NAME}"),
+     ("of a sample", "is a sample")],
+)  # fmt: skip
 def test_mistakes_are_a_sentence(
     here: Checkout, capsys: pytest.CaptureFixture[str], campaign: str, sentence: str
 ) -> None:
     if campaign == "link":
         (here.root / "runs" / NAME / "launches" / "x").symlink_to("/etc/passwd")
         campaign = NAME
+    elif campaign != "no-such":
+        shutil.copytree(here.root / "runs" / NAME, here.root / "runs" / campaign)
+    if campaign == "of a sample":
+        file = here.root / "runs" / campaign / "manifest.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"sample": "some cells"}))
     assert make.main([campaign]) == 1
     err = capsys.readouterr().err
     assert sentence in err and len(err.strip().splitlines()) == 1

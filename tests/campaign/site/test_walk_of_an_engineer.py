@@ -59,7 +59,8 @@ def test_from_a_sample_report_to_the_page_of_nights(
     mine = tmp_path / "sites" / "mine"
     fill_in(mine / "site.yaml")
     assert read_site(mine / "site.yaml", mine)["partition"]
-    assert "make check-site SITE=mine" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "make check-site SITE=mine" in told and " 1 guesses" not in told
 
     # Nights of two weeks; the last one is judged, and its page leads to all that it names.
     runs = tmp_path / "runs"
