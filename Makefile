@@ -40,8 +40,8 @@ HERE := $(dir $(lastword $(MAKEFILE_LIST)))
 script = '$(subst ','\'',$(HERE)campaign/bin/$1)'
 
 # What is on or off. Whoever gives 0, or no, wants it off, and gets nothing else by accident.
-SWITCHES := AGAIN ALLOW_UNSIGNED ALL_PAIRS DRY_RUN ESTIMATE INSECURE KEEP_IMAGES RAW_BY_RANK REDACT \
-    WITH_IMAGES
+SWITCHES := AGAIN ALLOW_UNSIGNED ALL_PAIRS DRY_RUN ESTIMATE INSECURE KEEP_IMAGES LOOK \
+    RAW_BY_RANK REDACT WITH_IMAGES
 
 # A target takes the variables in the brackets that end its help line. Anything else on the
 # command line is refused before anything is done; environment variables are not checked.

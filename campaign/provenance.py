@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from containers import images, trust
-from containers.apptainer import command, exec_options, run_apart
+from containers.apptainer import command, launch_options, run_apart
 from containers.selection import runs_here
 from containers.table import split_variant
 from records import environment, layout, nodes
@@ -36,6 +36,7 @@ INPUTS = (
     "containers/implementations.yaml",
     "containers/sources.lock",
     "containers/apptainer.py",
+    "containers/guarded.py",
     "containers/images.py",
     "containers/labels.py",
     "containers/selection.py",
@@ -209,7 +210,8 @@ def describe_images(
     described = {}
     for implementation in implementations:
         image = trust.admit(root, implementation, site)
-        told = said_by(*command("exec", *exec_options(), image, "cat", "/opt/wyeast/manifest.json"))
+        shown = (image, "cat", "/opt/wyeast/manifest.json")
+        told = said_by(*command("exec", *launch_options(alone=True), *shown))
         described[implementation] = {
             "sha256": images.entry_of(root, implementation)["sha256"],
             "signature": trust.signature_status(root, implementation, site),

@@ -39,7 +39,18 @@ STARTS_NOTHING = (
     "--version", "build", "buildcfg", "key", "pull", "push", "sif", "sign", "verify",
 )  # fmt: skip
 #: What is in /proc and root alone may write.
-OF_THE_KERNEL = ("bus", "fs", "irq", "sys", "sysrq-trigger")
+OF_THE_KERNEL = (
+    "acpi",
+    "asound",
+    "bus",
+    "dynamic_debug",
+    "fs",
+    "irq",
+    "mtrr",
+    "scsi",
+    "sys",
+    "sysrq-trigger",
+)
 #: Options of `exec` that have no value; every other one is given as one word, `--name=value`.
 FLAGS = (
     "--cleanenv", "--contain", "--ipc", "--no-home", "--pid", "--sharens", "--userns"

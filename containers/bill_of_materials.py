@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from containers import images, sif_objects, store
-from containers.apptainer import Admitted, CallError, call, exec_options
+from containers.apptainer import Admitted, CallError, call, launch_options
 from containers.ending import exit_code
 from containers.programs import ProvisionError
 from containers.sif_header import SifError
@@ -140,7 +140,7 @@ def read_bill(image: Admitted) -> str:
     """Return the bill of an image, read by a program inside it; raises ImageError."""
 
     def inside(path: str) -> Any:
-        return json.loads(call("exec", *exec_options(), image, "cat", path))
+        return json.loads(call("exec", *launch_options(alone=True), image, "cat", path))
 
     try:
         manifest = inside(MANIFEST)

@@ -24,7 +24,15 @@ from containers import (
     store,
     trust,
 )
-from containers.apptainer import Admitted, CallError, call, command, exec_options, provide, state_of
+from containers.apptainer import (
+    Admitted,
+    CallError,
+    call,
+    command,
+    launch_options,
+    provide,
+    state_of,
+)
 from containers.bases import bases_of, ensure_bases
 from containers.bootstrap import BOOTSTRAPS, Bootstrap, chosen
 from containers.commands import BuildProgress, StepError, log_path, run_logged
@@ -216,7 +224,7 @@ def check_content(
     try:
         labels = images.labels_inside(image.path)
         manifest = json.loads(
-            call("exec", *exec_options(), image, "cat", bill_of_materials.MANIFEST)
+            call("exec", *launch_options(alone=True), image, "cat", bill_of_materials.MANIFEST)
         )
     except (CallError, ValueError, images.ImageError) as error:
         raise StepError(f"the new image does not say what it is ({error})", log) from None

@@ -84,9 +84,24 @@ def mounts() -> Iterator[tuple[str, int, str]]:
         yield os.fsdecode(place), flags, of_file_system.split()[0].decode()
 
 
-def shown_writable(words: Iterable[str]) -> Iterator[str]:
-    """Yield the folders that options of Apptainer mount writable."""
+def options_in(command: Sequence[str]) -> Iterator[str]:
+    """Yield the options before the image: what follows it may be the image's own words."""
+    words = iter(command)
+    began = False
     for word in words:
+        if word == "--pwd":
+            # The only one whose value is a word of its own.
+            next(words, None)
+        elif word.startswith("--"):
+            yield word
+        elif began:
+            return
+        began = began or word.startswith("--")
+
+
+def shown_writable(command: Sequence[str]) -> Iterator[str]:
+    """Yield the folders that options of Apptainer mount writable."""
+    for word in options_in(command):
         name, _, value = word.partition("=")
         if name == "--mount":
             fields = value.split(",")
@@ -108,11 +123,16 @@ def shown_writable(words: Iterable[str]) -> Iterator[str]:
 
 
 def kept_writable(
-    folder: str, command: Iterable[str], variables: Mapping[str, str]
+    folder: str, command: Sequence[str], variables: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield the folders that stay as they are for a command, each once."""
-    homes = (pwd.getpwuid(os.geteuid()).pw_dir, variables.get("HOME", "/"))
-    notes = [os.path.join(home, NOTES) for home in homes]
+    try:
+        own = pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:
+        # The user database does not know this user.
+        own = ""
+    homes = (own, variables.get("HOME", ""))
+    notes = [os.path.join(home, NOTES) for home in homes if os.path.isabs(home) and home != "/"]
     for path in notes:
         try:
             os.mkdir(path, 0o700)
@@ -145,7 +165,9 @@ def make_read_only(kept: Iterable[str]) -> None:
         try:
             mount("", place, flags=MS_REMOUNT | MS_BIND | MS_RDONLY | flags)
         except OSError as error:
-            if error.errno not in UNREACHABLE:
+            # A folder of that name may be in what covers it.
+            is_covered = error.errno == errno.EINVAL and not os.path.ismount(place)
+            if error.errno not in UNREACHABLE and not is_covered:
                 raise
 
 
@@ -156,7 +178,12 @@ def is_allowed(name: str, mode: int) -> bool:
 
 def found_in(folder: str) -> Iterator[os.DirEntry[str]]:
     """Yield what is in a folder of /dev, without what is in other file systems."""
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except FileNotFoundError:
+        # It was taken away meanwhile.
+        return
+    for entry in entries:
         yield entry
         if entry.is_dir(follow_symlinks=False) and not os.path.ismount(entry.path):
             yield from found_in(entry.path)
@@ -171,7 +198,9 @@ def replace_devices() -> None:
             mode = entry.stat(follow_symlinks=False).st_mode
             if stat.S_ISLNK(mode):
                 links.append((entry.path, os.readlink(entry.path)))
-            elif os.path.ismount(entry.path) or is_allowed(entry.path[len(DEV) + 1 :], mode):
+            elif is_allowed(entry.path[len(DEV) + 1 :], mode) or (
+                stat.S_ISDIR(mode) and os.path.ismount(entry.path)
+            ):
                 bound.append((entry.path, os.open(entry.path, os.O_PATH | os.O_NOFOLLOW)))
         except FileNotFoundError:
             # It was taken away meanwhile.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from containers import images, installed, packing, trust
-from containers.apptainer import Admitted, command, exec_options, run_apart
+from containers.apptainer import Admitted, command, launch_options, run_apart
 from containers.installed import PrefixError
 from containers.labels import PREFIX, BoundMpi, LabelError, Labels
 from containers.sources import sha256_of
@@ -164,6 +164,6 @@ def check(
 
 
 def _ldd(image: Admitted, options: list[str], programs: str) -> str:
-    words = command("exec", *exec_options(), *options, image,
+    words = command("exec", *launch_options(alone=True), *options, image,
                     "sh", "-c", f"ldd -r /opt/wyeast/bin/{programs} 2>&1")  # fmt: skip
     return run_apart(words, cwd="/").stdout

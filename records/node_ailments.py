@@ -20,11 +20,16 @@ FILES = (
     "/proc/meminfo", "/proc/sys/kernel/yama/ptrace_scope", "/proc/sys/user/max_user_namespaces",
     "/proc/sys/kernel/numa_balancing", "/sys/devices/system/node/has_cpu", nodes.HUGE_PAGES,
     f"{nodes.PROCESSOR}/scaling_governor", f"{CPU}/cpu[0-9]*/topology/thread_siblings_list",
-    "/sys/fs/cgroup/cpu.max", "/sys/fs/cgroup/memory.max",
 )  # fmt: skip
+#: Files of a control group (version 2); those of the groups that it is in bind it, too.
+QUOTA, MEMORY, PROCESSORS = "cpu.max", "memory.max", "cpuset.cpus.effective"
 #: Prints these files, and under names of ours the time, file systems, and devices of RDMA.
 COMMAND = (
     f"{{ head -v -n 80 {' '.join(FILES)}; "
+    "group=$(sed -n 's/^0:://p' /proc/self/cgroup); while :; do "
+    f"for file in {QUOTA} {MEMORY} {PROCESSORS}; do "
+    'echo; head -v -n 1 "/sys/fs/cgroup${group%/}/$file"; done; '
+    '[ -n "${group%/}" ] || break; group=${group%/*}; done; '
     "echo; echo '==> /time <=='; date +%s; "
     "echo '==> /room/dev/shm <=='; df -P -k /dev/shm; echo '==> /room/tmp <=='; df -P -k /tmp; "
     "echo '==> /ports <=='; ls /sys/class/infiniband; "
@@ -40,7 +45,7 @@ LEAST_PROCESSES, LEAST_FILES = 1024, 1024
 CLOCKS_S = 2
 #: The share of a node's memory that must be free, and of its swap that may be taken.
 FREE, SWAPPED = 0.5, 0.01
-#: How much others may be running, on the average of a minute.
+#: How much others may be running, on average over a minute.
 MOST_LOAD = 1.0
 
 
@@ -83,20 +88,28 @@ class NodeFacts:
             return int(words[1]) * 1024, int(words[3]) * 1024
         return None
 
-    def allowed(self) -> set[int]:
-        """Return the processors that a process may run on."""
-        status = self.parts.get("/proc/self/status", [])
-        return listed(nodes.field_of(status, "Cpus_allowed_list"))
+    def of_groups(self, file: str) -> list[str]:
+        """Return what a file has in the process' control group and in those that this is in."""
+        paths = [path for path in self.parts if path.endswith(f"/{file}")]
+        return [word for path in paths if (word := self.word(path))]
+
+    def siblings(self) -> set[frozenset[int]]:
+        """Return the processors of each core: its hyper-threads."""
+        paths = [path for path in self.parts if path.endswith("/thread_siblings_list")]
+        return {frozenset(listed(self.word(path))) for path in paths}
+
+    def granted(self) -> set[int]:
+        """Return the processors that the control group has; all that are known if it is in none.
+
+        A rank that looks is bound by its launcher already, so its own do not count.
+        """
+        known = {number for core in self.siblings() for number in core}
+        groups = [listed(word) for word in self.of_groups(PROCESSORS)]
+        return min((one for one in groups if one), key=len, default=known)
 
     def cores(self) -> int | None:
         """Return how many cores these processors are; hyper-threads of one are one."""
-        siblings = {
-            frozenset(listed(self.word(path)))
-            for path in self.parts
-            if path.endswith("/thread_siblings_list")
-        }
-        allowed = self.allowed()
-        return sum(bool(one & allowed) for one in siblings) or None
+        return sum(bool(one & self.granted()) for one in self.siblings()) or None
 
 
 def listed(text: str | None) -> set[int]:
@@ -172,33 +185,39 @@ def _verbs(node: NodeFacts, _: Mapping[str, Any]) -> str | None:
 
 
 def _processors(node: NodeFacts, site: Mapping[str, Any]) -> str | None:
-    found, wanted = len(node.allowed()), site.get("cores_per_node")
+    found, wanted = len(node.granted()), site.get("cores_per_node")
     if found and wanted and found < wanted:
-        return f"a process may run on {found} processors, and `cores_per_node` is {wanted}"
+        of = "1 processor" if found == 1 else f"{found} processors"
+        return f"a job has {of}, and `cores_per_node` is {wanted}"
     return None
 
 
 def _threads(node: NodeFacts, site: Mapping[str, Any]) -> str | None:
     cores, wanted = node.cores(), site.get("cores_per_node")
-    if cores and wanted and cores < wanted <= len(node.allowed()):
+    if cores and wanted and cores < wanted <= len(node.granted()):
         return f"`cores_per_node` is {wanted}, and these are hyper-threads of {cores} cores"
     return None
 
 
 def _quota(node: NodeFacts, site: Mapping[str, Any]) -> str | None:
-    words, wanted = (node.word("/sys/fs/cgroup/cpu.max") or "").split(), site.get("cores_per_node")
-    if len(words) == 2 and all(word.isdigit() for word in words) and int(words[1]) and wanted:
-        processors = int(words[0]) / int(words[1])
-        if processors < wanted:
-            return f"its control group gives a job {processors:.1f} processors' time, not {wanted}"
+    found, wanted = [one.split() for one in node.of_groups(QUOTA)], site.get("cores_per_node")
+    quotas = [
+        int(one[0]) / int(one[1])
+        for one in found
+        if len(one) == 2 and all(re.fullmatch(r"[1-9]\d{0,17}", word) for word in one)
+    ]
+    if quotas and wanted and min(quotas) < wanted:
+        return f"its control group gives a job {min(quotas):.1f} processors' time, not {wanted}"
     return None
 
 
 def _memory_limit(node: NodeFacts, site: Mapping[str, Any]) -> str | None:
-    limit, wanted = node.number("/sys/fs/cgroup/memory.max"), site.get("memory_bytes_per_node")
-    if limit is not None and wanted and limit < wanted:
+    wanted = site.get("memory_bytes_per_node")
+    limits = [int(one) for one in node.of_groups(MEMORY) if re.fullmatch(r"\d{1,18}", one)]
+    if limits and wanted and min(limits) < wanted:
         return (
-            f"its control group gives a job {limit} bytes, and `memory_bytes_per_node` is {wanted}"
+            f"its control group gives a job {min(limits)} bytes, and `memory_bytes_per_node` is "
+            f"{wanted}"
         )
     return None
 
@@ -237,7 +256,8 @@ def _balancing(node: NodeFacts, _: Mapping[str, Any]) -> str | None:
 
 def _ptrace(node: NodeFacts, _: Mapping[str, Any]) -> str | None:
     scope = node.number("/proc/sys/kernel/yama/ptrace_scope")
-    return f"kernel.yama.ptrace_scope is {scope}" if scope else None
+    # At 1 libraries allow each other's ranks to do it by prctl(2), as UCX does.
+    return f"kernel.yama.ptrace_scope is {scope}" if scope and scope > 1 else None
 
 
 def _namespaces(node: NodeFacts, _: Mapping[str, Any]) -> str | None:
@@ -248,7 +268,7 @@ def _namespaces(node: NodeFacts, _: Mapping[str, Any]) -> str | None:
 def _load(node: NodeFacts, _: Mapping[str, Any]) -> str | None:
     said = (node.word("/proc/loadavg") or "").split()
     load = float(said[0]) if said and re.fullmatch(r"\d+\.\d+", said[0]) else 0.0
-    return f"others kept {load} processors busy on the average" if load > MOST_LOAD else None
+    return f"others kept {load} processors busy on average" if load > MOST_LOAD else None
 
 
 def _limit(name: str, least: float, words: str) -> Callable[..., str | None]:
@@ -305,14 +325,14 @@ AILMENTS = (
         "kernel.numa_balancing set to 0", KERNEL),
     NodeAilment(
         "no reading of others' memory", _ptrace, "ranks may not copy from each other's memory "
-        "(CMA) and copy twice: have it set to 0 where nobody else works on the nodes",
+        "(CMA) and copy twice: have it set to 1 or 0 where nobody else works on the nodes",
         "https://docs.kernel.org/admin-guide/LSM/Yama.html"),
     NodeAilment(
         "no user namespaces", _namespaces, "an Apptainer without its setuid part starts nothing: "
         "have it raised", "https://apptainer.org/docs/admin/latest/user_namespace.html"),
     NodeAilment(
         "another's load", _load, "launches would share processors with it: have a job request "
-        "whole nodes, and end what is left of others",
+        "whole nodes, and end what others have left running",
         "https://man7.org/linux/man-pages/man5/proc.5.html"),
     NodeAilment(
         "a small stack", _limit("Max stack size", LEAST_STACK,

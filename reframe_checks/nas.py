@@ -19,31 +19,25 @@ from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import TIER, of_tier
 
 BENCHMARKS = ("EP", "IS", "CG", "MG", "FT", "LU", "SP", "BT")
-#: Those whose number of ranks is a square.
+#: Those whose number of ranks is a square: tier `quick` has no such number but 1, which would measure
+#: nothing of an MPI.
 SQUARE = ("SP", "BT")
 #: (class, ranks). Class W at 2 ranks takes under 3 s for each.
 QUICK = [("S", 1), ("S", 2), ("W", 2)]
-#: The same for those whose ranks are a square.
-QUICK_SQUARES = [("S", 4), ("W", 4)]
 PAPER = [("B", ranks) for ranks in (1, 2, 4, 8, 16)]
 
 
 def combinations() -> list[tuple[str, int]]:
-    """Return the tier's classes and ranks; those beyond two ranks where the site has cores."""
-    cores = max(2, cores_of_site())
+    """Return the tier's classes and ranks; in tier `paper`, those that the site has cores for."""
     if TIER != "paper":
-        return [*QUICK, *(one for one in QUICK_SQUARES if one[1] <= cores)]
-    return [(size, ranks) for size, ranks in PAPER if ranks <= cores]
+        return QUICK
+    return [(size, ranks) for size, ranks in PAPER if ranks <= max(2, cores_of_site())]
 
 
 def is_measured(benchmark: str, size: str, ranks: int) -> bool:
-    """Return whether a benchmark has so many ranks, and the tier measures that."""
-    if (size, ranks) not in COMBINATIONS:
-        return False
-    if benchmark in SQUARE:
-        # On one rank nothing of the MPI is measured: in tier `paper` that is the base of scaling.
-        return math.isqrt(ranks) ** 2 == ranks and (TIER == "paper" or ranks > 1)
-    return TIER == "paper" or (size, ranks) in QUICK
+    """Return whether the tier measures a benchmark so."""
+    is_possible = benchmark not in SQUARE or math.isqrt(ranks) ** 2 == ranks
+    return is_possible and (size, ranks) in COMBINATIONS
 
 
 COMBINATIONS = combinations()
@@ -54,8 +48,9 @@ LEAST_SECONDS = 0.5
 
 #: What all ranks together hold at least, for each point, key or row: FT has four complex arrays,
 #: MG three of doubles and an eighth, a 64th, … of two; IS three of integers (and a fourth for the
-#: values that keys can have, which are fewer); LU, SP and BT 21 doubles.
-BYTES_PER_POINT = {"FT": 64, "MG": 27, "IS": 12, "LU": 168, "SP": 168, "BT": 168}
+#: values that keys can have, which are fewer); LU 21 doubles, and SP
+#: and BT on more than one rank what their lines keep besides.
+BYTES_PER_POINT = {"FT": 64, "MG": 27, "IS": 12, "LU": 168, "SP": 216, "BT": 368}
 
 
 @rfm.simple_test
@@ -69,7 +64,10 @@ class Nas(Experiment):
     #: No rate of another machine could serve as a floor.
     require_reference = False
 
-    benchmark = parameter(BENCHMARKS, loggable=True)
+    benchmark = parameter(
+        BENCHMARKS if TIER == "paper" else [one for one in BENCHMARKS if one not in SQUARE],
+        loggable=True,
+    )
     #: NPB's class of the problem.
     size = parameter(dict.fromkeys(size for size, _ in COMBINATIONS), loggable=True)
     ranks = parameter(dict.fromkeys(ranks for _, ranks in COMBINATIONS), loggable=True)

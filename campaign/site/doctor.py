@@ -25,6 +25,7 @@ from containers.ending import exit_code
 from records.acting_user import act_for
 from records.base import CampaignError, RecordError
 from records.causes import harmless, known_in, one_line, sentence_in
+from records.command_words import CommandWords
 from records.files import only_owner_writes
 from records.left_behind import ends_left
 from records.node_ailments import (
@@ -78,12 +79,19 @@ def by_nodes(site: dict[str, Any], names: list[str]) -> tuple[list[Ailing], str,
 
 def sentences(found: Iterable[Ailing]) -> Iterator[str]:
     """Yield a sentence for each ailment, with the nodes that have it, and its source."""
-    having: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    having: dict[str, list[Ailing]] = defaultdict(list)
     for one in found:
-        having[one.what, one.ailment.helps, one.ailment.source].append(one.node)
-    for (what, helps, source), names in having.items():
+        having[one.ailment.name].append(one)
+    for those in having.values():
+        first, names = those[0], list(dict.fromkeys(one.node for one in those))
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        yield one_line(f"{', '.join(names[:MOST_NAMED])}{more}: {what}; {helps} ({source})", 700)
+        # Numbers differ from node to node.
+        example = "" if len({one.what for one in those}) == 1 else f"on {first.node} "
+        yield one_line(
+            f"{', '.join(names[:MOST_NAMED])}{more}: {example}{first.what}; "
+            f"{first.ailment.helps} ({first.ailment.source})",
+            700,
+        )
 
 
 def say(found: Iterable[str]) -> int:
@@ -118,7 +126,10 @@ def work(options: argparse.Namespace) -> int:
     names = selection.implementations(check.ROOT, options.site, options.images)[:1]
     print(f"doctor: looking at what needs no job, for site {options.site}", flush=True)
     looked = check.look_around(check.ROOT, site, names, Machine(), with_images=not options.look)
-    count = say(finding.sentence for finding in looked)
+    for note in looked:
+        if not note.bad:
+            print(f"note: {harmless(note.sentence)}", flush=True)
+    count = say(one.sentence for one in looked if one.bad)
     if site["scheduler"] == LOCAL:
         count += say(sentences(ailing(this_machine(), site)))
     elif options.look:
@@ -137,7 +148,7 @@ def work(options: argparse.Namespace) -> int:
 
 def main() -> int:
     """Say what ails a site; return the exit code."""
-    parser = argparse.ArgumentParser(
+    parser = CommandWords(
         prog="python -m campaign.site.doctor",
         description="Say what ails a site's machine and nodes, each in a sentence with what helps "
         "and where that is explained. The exit code is 1 where something does.",

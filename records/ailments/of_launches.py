@@ -128,8 +128,8 @@ NO_CMA = Known(
         r"Read -1, expected \d+, errno ?= ?1\b"
         r"|process_vm_(?:read|write)v.{0,200}(?:[Oo]peration not permitted|errno ?= ?1\b)"
     ),
-    "the kernel lets a rank not copy from another one's memory (CMA), as between containers' user "
-    "namespaces or with kernel.yama.ptrace_scope above 0: leave CMA out by UCX_TLS=^cma, or "
+    "the kernel does not let a rank copy from another's memory (CMA), as between containers' user "
+    "namespaces or with kernel.yama.ptrace_scope above 1: leave CMA out by UCX_TLS=^cma, or "
     "OMPI_MCA_btl_vader_single_copy_mechanism=none (Open MPI 4) or OMPI_MCA_smsc=^cma (5), named "
     "in "
     "the site's `variables`",
@@ -306,8 +306,8 @@ NO_WORK_FOLDER = Known(
 
 NO_ACCOUNT = Known(
     re.compile(r"Invalid account or account/partition combination|Invalid qos specification"),
-    "Slurm lets this user not submit there: name an account and a partition that belong together "
-    "in the site's `access` (`sacctmgr show associations user=$USER`)",
+    "Slurm does not let this user submit there: name an account and a partition that belong "
+    "together in the site's `access` (`sacctmgr show associations user=$USER`)",
     ("Batch job submission failed: Invalid account or account/partition combination specified",),
     "https://slurm.schedmd.com/sbatch.html",
 )

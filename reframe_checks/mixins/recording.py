@@ -4,7 +4,7 @@ import math
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -146,9 +146,11 @@ class RecordedCheck(NotingCheck):
     @run_before("run", always_last=True)
     def note_what_is_asked(self) -> None:
         """Note the request for the launch, in case it is never judged."""
+        given_up = list(self.given_up())
         end_left = self.end_what_is_left()
         then = "end_left; " if end_left else ""
         self.prerun_cmds[:0] = [
+            *given_up,
             *found_on_nodes(state_folder() / "bin"),
             f"{OWN_TMP}= {OWN_MEMORY}=",
             *end_left,
@@ -160,14 +162,17 @@ class RecordedCheck(NotingCheck):
         ]
         self.wanted = self.asked()
         self.is_sound = False
+
+    def given_up(self) -> Iterator[str]:
+        """Intend the launch and name its job; yield what ends a job that was given up meanwhile."""
         for schedule in self.schedules():
             name = self.launch_name()
             schedule.intend(name)
             attempt = schedule.state.launches[name].attempts
             # This identifies the job, and tells a late one that it was given up.
             self.job._name = schedule.job_name(name, attempt)
-            given_up = shlex.quote(str(schedule.mark_of(name, attempt).absolute()))
-            self.prerun_cmds[:0] = [f"[ ! -e {given_up} ] || exit 1"]
+            mark = shlex.quote(str(schedule.mark_of(name, attempt).absolute()))
+            yield f"[ ! -e {mark} ] || exit 1"
 
     def end_what_is_left(self) -> list[str]:
         """Return the commands by which a job knows what is left of its launch, where it has to.

@@ -13,9 +13,11 @@ def test_a_node_with_a_full_shared_memory_is_named(cluster: Cluster) -> None:
     before = set((PROJECT / "runs").glob("*-virtual-check-site*"))
     fill = "fallocate -l $(df -P -k /dev/shm | awk 'END {print $4 - 1000}')KiB /dev/shm/left"
     cluster.execute(fill, user="root", node=2)
-    command = "python -m campaign.site.doctor --site=virtual --images=mpich-5.0.2"
-    said = cluster.execute(f". ./activate && {command}", check=False)
-    cluster.execute("rm /dev/shm/left", user="root", node=2)
+    try:
+        command = "python -m campaign.site.doctor --site=virtual --images=mpich-5.0.2"
+        said = cluster.execute(f". ./activate && {command}", check=False)
+    finally:
+        cluster.execute("rm /dev/shm/left", user="root", node=2)
     for campaign in set((PROJECT / "runs").glob("*-virtual-check-site*")) - before:
         shutil.rmtree(campaign)
     assert "doctor: looked at 2 node(s)" in said, said

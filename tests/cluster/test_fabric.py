@@ -27,14 +27,18 @@ def two_links(cluster: Cluster) -> Iterator[None]:
         inside = f"nsenter --target {pid} --net ip"
         lay += [f"{inside} address add 10.99.0.{number}/24 dev eth1",
                 f"{inside} link set eth1 up"]  # fmt: skip
-    cluster.execute(" && ".join(lay), user="root")
     path = box.state_folder(PROJECT) / box.SITE_OVERRIDES
     before = path.read_text()
     wanted = {"fabric": ["eth1"], "variables": [LINK]}
-    path.write_text(yaml.safe_dump(yaml.safe_load(before) | wanted))
-    yield
-    path.write_text(before)
-    cluster.execute(f"nsenter --target {first} --net ip link delete eth1", user="root")
+    try:
+        cluster.execute(" && ".join(lay), user="root")
+        path.write_text(yaml.safe_dump(yaml.safe_load(before) | wanted))
+        yield
+    finally:
+        path.write_text(before)
+        # Also where it was laid in part only.
+        remove = f"nsenter --target {first} --net ip link delete eth1 || true"
+        cluster.execute(remove, user="root")
 
 
 def test_the_wrong_one_of_two_links_is_caught(cluster: Cluster, two_links: None) -> None:

@@ -47,7 +47,7 @@ def test_check_site_proves_the_cluster(cluster: Cluster) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no obstacle found without starting a job" in done.stdout
     for image, launcher in STARTED_BY.items():
-        assert row_of(done.stdout, image)[1:] == [launcher, "ok"], done.stdout
+        assert row_of(done.stdout, image)[1::2] == [launcher, "ok"], done.stdout
 
 
 @pytest.mark.parametrize(
@@ -100,4 +100,4 @@ def test_a_new_site_in_two_commands(cluster: Cluster, checkout: Checkout) -> Non
     checkout.give_image(NAME)
     done = checkout.run(f"python -m campaign.site.check --site boxed --images {NAME}")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert row_of(done.stdout, NAME)[1:] == [STARTED_BY[NAME], "ok"]
+    assert row_of(done.stdout, NAME)[1::2] == [STARTED_BY[NAME], "ok"]

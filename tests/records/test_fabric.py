@@ -28,6 +28,23 @@ def host(*devices: dict[str, Any], within: bool = False, name: str = "node1",
     return Fabric.model_validate(said)
 
 
+def kind_of(name: str) -> str:
+    return "net" if name.startswith("eth") else "cxi" if name.startswith("cxi") else "infiniband"
+
+
+def test_a_network_device_that_is_named_beside_one_of_rdma_proves_nothing() -> None:
+    fallen_back = host(device("eth0", 1.04), name="node2")
+    sentence = wrong_fabric([fallen_back], ["mlx5_0", "eth0"]) or ""
+    assert "mlx5_0, eth0 0%" in sentence and "HOST_MPI=" in sentence
+    assert wrong_fabric([host(IB, device("eth0", 1))], ["mlx5_0", "eth0"]) is None
+
+
+def test_other_traffic_is_not_the_ranks_where_the_kernel_copied_their_messages() -> None:
+    busy = device("lo", 3)
+    assert wrong_fabric([host(busy, within=True, cma_bytes=VOLUME)], "memory") is None
+    assert "lo carried 300%" in (wrong_fabric([host(busy, within=True)], "memory") or "")
+
+
 IB = device("mlx5_0", 1.01, "infiniband")
 
 
@@ -74,7 +91,7 @@ def test_what_a_site_names_has_carried_it(devices: list[dict[str, Any]], fabric:
 def test_another_device_carried_it(
     devices: list[dict[str, Any]], fabric: list[str], said: str, helps: str
 ) -> None:
-    right = host(*(device(name, 1) for name in fabric))
+    right = host(*(device(name, 1, kind_of(name)) for name in fabric))
     sentence = wrong_fabric([right, host(*devices, name="node2")], fabric) or ""
     assert "of the 12.0 MB that ranks on node2 exchanged, " in sentence
     assert said in sentence and helps in sentence and len(sentence) < 400

@@ -30,7 +30,8 @@ Max locked memory         {locked} unlimited            bytes"""
 #: What a sound node shows: four cores of two threads each.
 SOUND: dict[str, str] = {
     "/proc/sys/kernel/hostname": "n1",
-    "/proc/self/status": "Name:\tsh\nCpus_allowed_list:\t0-7",
+    # A rank is bound to a processor of its own when it looks.
+    "/proc/self/status": "Name:\tsh\nCpus_allowed_list:\t0",
     "/proc/loadavg": "0.20 0.10 0.05 1/200 4000",
     "/proc/meminfo": "MemTotal: 16000000 kB\nMemAvailable: 15000000 kB\nSwapTotal: 1000000 kB\n"
     "SwapFree: 1000000 kB",
@@ -41,8 +42,10 @@ SOUND: dict[str, str] = {
     PAGES: "always [madvise] never",
     GOVERNOR: "performance",
     **{THREADS.format(cpu): f"{cpu % 4},{cpu % 4 + 4}" for cpu in range(8)},
-    "/sys/fs/cgroup/cpu.max": "max 100000",
-    "/sys/fs/cgroup/memory.max": "max",
+    "/sys/fs/cgroup/slurm/job_1/cpu.max": "max 100000",
+    "/sys/fs/cgroup/slurm/job_1/memory.max": "max",
+    "/sys/fs/cgroup/slurm/job_1/cpuset.cpus.effective": "0-7",
+    "/sys/fs/cgroup/slurm/cpu.max": "max 100000",
     "/time": "1000000",
     "/room/dev/shm": "Filesystem 1024-blocks Used Available Capacity Mounted on\n"
     "tmpfs 8000000 0 8000000 0% /dev/shm",
@@ -76,13 +79,16 @@ PROVOKED: dict[str, tuple[dict[str, str], str]] = {
                              "/dev/shm has 64.0 MiB, of which 5.4 are free"),
     "full /tmp": ({"/room/tmp": "/dev/sda1 90000000 1 50000 1% /"}, "/tmp has 48.8 MiB free"),
     "no verbs in the container": ({"/verbs": ""}, "has mlx5_0, and no /dev/infiniband is seen"),
-    "fewer processors than said": ({"/proc/self/status": "Cpus_allowed_list:\t0"},
-                                   "may run on 1 processors, and `cores_per_node` is 4"),
-    "hyper-threads for cores": ({"/proc/self/status": "Cpus_allowed_list:\t0-1,4-5"},
-                                "hyper-threads of 2 cores"),
-    "a quota of processors' time": ({"/sys/fs/cgroup/cpu.max": "150000 100000"},
+    "fewer processors than said": ({"/sys/fs/cgroup/slurm/job_1/cpuset.cpus.effective": "0"},
+                                   "a job has 1 processor, and `cores_per_node` is 4"),
+    "hyper-threads for cores": (
+        {"/sys/fs/cgroup/slurm/job_1/cpuset.cpus.effective": "0-1,4-5"}, "hyper-threads of 2 cores"
+    ),
+    "a quota of processors' time": ({"/sys/fs/cgroup/slurm/cpu.max": "150000 100000"},
                                     "gives a job 1.5 processors' time, not 4"),
-    "a limit of memory": ({"/sys/fs/cgroup/memory.max": "1000000000"}, "a job 1000000000 bytes"),
+    "a limit of memory": (
+        {"/sys/fs/cgroup/slurm/job_1/memory.max": "1000000000"}, "a job 1000000000 bytes"
+    ),
     "little free memory": (
         {"/proc/meminfo": "MemTotal: 16000000 kB\nMemAvailable: 1000000 kB"}, "1.0 GB of memory"),
     "swapped out": ({"/proc/meminfo": "MemTotal: 16000000 kB\nMemAvailable: 15000000 kB\n"
@@ -90,7 +96,7 @@ PROVOKED: dict[str, tuple[dict[str, str], str]] = {
     "clock that changes": ({GOVERNOR: "powersave"}, "governor is powersave"),
     "no huge pages": ({PAGES: "always madvise [never]"}, "transparent huge pages are off"),
     "pages that move": ({"/sys/devices/system/node/has_cpu": "0-1"}, "between NUMA nodes"),
-    "no reading of others' memory": ({"/proc/sys/kernel/yama/ptrace_scope": "1"}, "scope is 1"),
+    "no reading of others' memory": ({"/proc/sys/kernel/yama/ptrace_scope": "2"}, "scope is 2"),
     "no user namespaces": ({"/proc/sys/user/max_user_namespaces": "0"}, "namespaces is 0"),
     "another's load": ({"/proc/loadavg": "3.50 2.00 1.00 5/200 4000"}, "kept 3.5 processors busy"),
 }  # fmt: skip
@@ -139,7 +145,7 @@ def test_this_machine_tells_what_is_looked_for() -> None:
     done = subprocess.run(["sh", "-c", COMMAND], capture_output=True, text=True)
     assert done.stderr == ""
     node = node_facts(done.stdout)
-    assert node.word("/proc/sys/kernel/hostname") and node.allowed() and node.number("/time")
+    assert node.word("/proc/sys/kernel/hostname") and node.granted() and node.number("/time")
     assert node.limit("Max open files") and node.memory("MemTotal") and node.room("/tmp")
 
 

@@ -64,17 +64,19 @@ def sleeper(word: str) -> subprocess.Popen[bytes]:
 
 
 def test_what_is_of_another_launch_or_ends_by_itself_is_spared(tmp_path: Path) -> None:
-    own, other, soon = (sleeper(f"{OF_LAUNCH}=wy-1.{number}") for number in (1, 12, 3))
+    # Another checkout's tests may look on this machine, too.
+    word = f"{OF_LAUNCH}=wy-{os.getpid()}"
+    own, other, soon = (sleeper(f"{word}.{number}") for number in (1, 12, 3))
     try:
-        assert left_of(f"{OF_LAUNCH}=wy-1.1") == "sleep\n" and own.wait() == -9
+        assert left_of(f"{word}.1") == "sleep\n" and own.wait() == -9
         # It ends while it is waited for.
         (tmp_path / "sleep").write_text(
             f"#!/bin/sh\nkill {soon.pid} 2>/dev/null\n"
             f'until [ "$(cut -d " " -f 3 /proc/{soon.pid}/stat)" = Z ]; do :; done\n'
         )
         (tmp_path / "sleep").chmod(0o755)
-        assert not left_of(f"{OF_LAUNCH}=wy-1.3", str(tmp_path)) and soon.wait() == -15
-        assert other.poll() is None and not left_of(f"{OF_LAUNCH}=wy-1")
+        assert not left_of(f"{word}.3", str(tmp_path)) and soon.wait() == -15
+        assert other.poll() is None and not left_of(word)
     finally:
         for one in (own, other, soon):
             one.kill()
