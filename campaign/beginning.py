@@ -81,7 +81,7 @@ def expected(options: argparse.Namespace) -> str:
         return f"it will have the rounds and cells of {before.campaign}, which took {took}"
     if options.budget:
         return estimate.enough_for(ROOT, wanted, options.budget) + estimate.expected_share(
-            ROOT, wanted, options.budget
+            ROOT, wanted, options.budget, options.all_pairs
         )
     return estimate.expectation(ROOT, wanted, options.rounds)
 

@@ -87,12 +87,15 @@ def expectation(root: Path, wanted: Work, rounds: int, besides: str | None = Non
     )
 
 
-def expected_share(root: Path, wanted: Work, budget_s: float) -> str:
+def expected_share(root: Path, wanted: Work, budget_s: float, all_pairs: bool = False) -> str:
     """Return a sentence on what share of series a budget probably decides, by the last campaign.
 
-    It has no words where there is none, or its rounds say nothing of their spread. Raises
-    CampaignError where that campaign cannot be read.
+    It has no words where there is none, its rounds say nothing of their spread, or all pairs are
+    to be compared, whose family is larger than that one's. Raises CampaignError where that campaign
+    cannot be read.
     """
+    if all_pairs and len(wanted.images) > 2:
+        return ""
     # It takes a while to load, and only an estimate needs it.
     from analysis.comparison.compare import compare
     from analysis.simulation.forecast import share_decided

@@ -19,8 +19,8 @@ from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import TIER, of_tier
 
 BENCHMARKS = ("EP", "IS", "CG", "MG", "FT", "LU", "SP", "BT")
-#: Those whose number of ranks is a square: tier `quick` has no such number but 1, which would measure
-#: nothing of an MPI.
+#: Those whose number of ranks is a square: tier `quick` has none but 1, which would measure nothing
+#: of an MPI.
 SQUARE = ("SP", "BT")
 #: (class, ranks). Class W at 2 ranks takes under 3 s for each.
 QUICK = [("S", 1), ("S", 2), ("W", 2)]

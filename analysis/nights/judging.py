@@ -79,7 +79,7 @@ class NightJudgement:
     def is_blind(self) -> bool:
         """Return whether most comparisons would not have confirmed a slowdown of SLOWDOWN.
 
-        Where nothing is compared with earlier nights, the references alone have to show it.
+        Where there is no series to compare with earlier nights, references alone have to show it.
         """
         told = [one for one in self.rows if one.verdict.adjusted_p is not None]
         blind = list(map(is_blind, tested(told, None, ALPHA / NIGHTS, SLOWDOWN)))

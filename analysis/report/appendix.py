@@ -90,6 +90,12 @@ def bytes_of(folder: Path) -> int:
     return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
 
 
+def numbered(comparison: Comparison) -> dict[str, int]:
+    """Return the number of each group of cells as a contribution, by its name."""
+    names = dict.fromkeys(group.name for one in comparison.pairs for group in one.groups)
+    return {name: number for number, name in enumerate(names, 1)}
+
+
 def expected_table(comparison: Comparison) -> Table:
     """Return the verdicts that somebody who repeats it is to find, for each group of cells."""
     columns = (
@@ -99,13 +105,17 @@ def expected_table(comparison: Comparison) -> Table:
         Column("margin", "counts as equal", PERCENT, "1"),
     )  # fmt: skip
     rows = []
-    for number, group in enumerate(comparison.groups, 1):
-        for name, verdict in group.verdicts.items():
-            ratio, ends, words = of_verdict(verdict)
-            rows.append(
-                Row((f"C{number}: {group.name}", name, words, ratio, ends, verdict.margin), name)
-            )
-    title = f"Verdicts of {comparison.campaign.path.name}, against {comparison.base}"
+    numbers = numbered(comparison)
+    for one in comparison.pairs:
+        against = f" against {one.base}" if comparison.among_others else ""
+        for group in one.groups:
+            for name, verdict in group.verdicts.items():
+                ratio, ends, words = of_verdict(verdict)
+                title = f"C{numbers[group.name]}: {group.name}"
+                shown = (title, f"{name}{against}", words, ratio, ends, verdict.margin)
+                rows.append(Row(shown, name))
+    whom = "of every two" if comparison.among_others else f"against {comparison.base}"
+    title = f"Verdicts of {comparison.campaign.path.name}, {whom}"
     return Table("expected", title, columns, rows)
 
 
@@ -210,21 +220,25 @@ def contributions_of(comparison: Comparison) -> tuple[list[int], list[str]]:
 
     What is open is no contribution; a last sentence counts it.
     """
-    numbers: list[int] = []
-    shown: list[str] = []
+    numbers: set[int] = set()
+    shown: list[tuple[int, str]] = []
     open_ = 0
-    for number, group in enumerate(comparison.groups, 1):
+    number_of = numbered(comparison)
+    for group in (group for one in comparison.pairs for group in one.groups):
+        number = number_of[group.name]
         told = [one.is_different or one.is_equivalent for one in group.verdicts.values()]
         sentences = zip(sentences_of(group), told, strict=True)
-        shown += [f"C{number}: {sentence}" for sentence, is_told in sentences if is_told]
-        numbers += [number] if any(told) else []
+        shown += [(number, f"C{number}: {words}") for words, is_told in sentences if is_told]
+        numbers |= {number} if any(told) else set()
         open_ += told.count(False)
+    # Those of one group follow one another.
+    sentences_shown = [words for _, words in sorted(shown, key=lambda one: one[0])]
     if open_:
-        shown.append(
+        sentences_shown.append(
             "The campaign shows neither a difference nor equivalence in "
             f"{open_} more comparison{'' if open_ == 1 else 's'}."
         )
-    return numbers, shown
+    return sorted(numbers), sentences_shown
 
 
 def in_markdown(appendix: Appendix) -> str:

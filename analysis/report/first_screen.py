@@ -125,7 +125,8 @@ def warnings(comparison: Comparison, caveats: Sequence[ImageCaveat] = ()) -> lis
         found.append(Beware(f"{cells} oversubscribed", sentence))
     pairs = [
         verdict.ratio.pairs
-        for group in comparison.groups
+        for one in comparison.pairs
+        for group in one.groups
         for verdict in group.verdicts.values()
         if verdict.ratio.pairs
     ]

@@ -218,7 +218,8 @@ def expected_of(folder: Path) -> list[str]:
         comparison = compare(read_campaign(folder))
     except (ValueError, CampaignError) as error:
         return [f"Nothing is compared in it: {error}."]
-    found = [sentence for group in comparison.groups for sentence in sentences_of(group)]
+    groups = [group for one in comparison.pairs for group in one.groups]
+    found = [sentence for group in groups for sentence in sentences_of(group)]
     return found or [
         "It compares nothing: fewer than two implementations have sound launches. A rerun "
         "compares its medians with these."

@@ -149,6 +149,7 @@ class RecordedCheck(NotingCheck):
         given_up = list(self.given_up())
         end_left = self.end_what_is_left()
         then = "end_left; " if end_left else ""
+        own = f'"${OWN_TMP}" "${OWN_MEMORY}"'
         self.prerun_cmds[:0] = [
             *given_up,
             *found_on_nodes(state_folder() / "bin"),
@@ -156,7 +157,8 @@ class RecordedCheck(NotingCheck):
             *end_left,
             # However the script ends: not every scheduler can be asked for its exit code.
             f"trap 'echo $? >{EXIT_CODE}; {then}"
-            f'rm -rf "${OWN_TMP}" "${OWN_MEMORY}" 2>/dev/null\' EXIT',
+            # A program may have closed what it made there.
+            f"{{ rm -rf {own} || {{ chmod -R u+rwX {own}; rm -rf {own}; }}; }} 2>/dev/null' EXIT",
             "trap 'exit 143' TERM",
             *(own_folders() if getattr(self.container_platform, "has_own_folders", False) else ()),
         ]

@@ -58,6 +58,15 @@ def test_what_root_starts_writes_what_it_is_shown_and_nothing_else(tmp_path: Pat
     assert done.returncode == 0
 
 
+def test_what_follows_the_image_opens_no_folder() -> None:
+    """An image names its launcher's options itself."""
+    launch = ["into_container", "named:- x", "", "", "--userns", "--bind=/data", "--pwd", "/work"]
+    launch += ["--bind=/scratch:/s:ro", "image", "mpiexec", "--bind=/sys", "--bind=/etc"]
+    assert list(guarded.shown_writable(launch)) == ["/data"]
+    reading = ["apptainer", "exec", "--userns", "image.sif", "cat", "--bind=/etc"]
+    assert list(guarded.shown_writable(reading)) == []
+
+
 def test_of_dev_it_has_what_any_user_may_use_and_fabrics() -> None:
     script = (
         "for f in zero null urandom tty ptmx infiniband/uverbs0 cxi0 xpmem; do "
