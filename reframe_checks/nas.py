@@ -105,8 +105,11 @@ class Nas(Experiment):
             self.program_arguments = []
 
     def is_official(self) -> bool:
-        """Return whether the image's label says that it has NPB's own programs."""
-        return bool(self.image.labels.nas == "official")
+        """Return whether the image's label says that it has NPB's own programs of it.
+
+        No builder makes those of SP and BT, whose images have ours.
+        """
+        return self.benchmark not in SQUARE and bool(self.image.labels.nas == "official")
 
     def cell_parameters(self) -> dict[str, str | int]:
         """Return what identifies the cell."""

@@ -22,6 +22,7 @@ from campaign import beginning
 from campaign.site import check
 from containers import selection
 from containers.ending import exit_code
+from records import layout
 from records.acting_user import act_for
 from records.base import CampaignError, RecordError
 from records.causes import harmless, known_in, one_line, sentence_in
@@ -44,13 +45,24 @@ from site_configs.site_file import LOCAL
 FIRST = "==> /proc/sys/kernel/hostname <=="
 #: How many nodes are named where several have the same ailment, and how much of an output is read.
 MOST_NAMED, MOST_BYTES = 3, 10**6
+#: How long this machine may take to be looked at, in seconds.
+LOOK_S = 60
 #: What tells preflights where to leave what their ranks see of nodes (reframe_checks/preflight.py).
 NODES_TOLD = "WYEAST_NODES_TOLD"
 
 
 def this_machine() -> NodeFacts:
-    """Return what this machine shows of itself."""
-    done = subprocess.run(["sh", "-c", COMMAND], capture_output=True, text=True, errors="replace")
+    """Return what this machine shows of itself; raises CampaignError if it hangs."""
+    try:
+        done = subprocess.run(
+            ["sh", "-c", COMMAND],
+            capture_output=True, text=True, errors="replace", timeout=LOOK_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise CampaignError(
+            f"the files of the kernel were not read within {LOOK_S} s; see whether "
+            "`df /tmp /dev/shm` ends on this machine"
+        ) from None
     return node_facts(done.stdout)
 
 
@@ -103,11 +115,14 @@ def say(found: Iterable[str]) -> int:
     return count
 
 
-def of_output(path: Path) -> int:
+def of_output(typed: str) -> int:
     """Say what a failed launch's output means; return the exit code: 1 for a cause, else 0."""
+    path = layout.meant(typed)
     try:
         said = ends_left(path, MOST_BYTES)
-    except (FileNotFoundError, RecordError) as error:
+    except OSError as error:
+        raise CampaignError(f"OUTPUT={path} cannot be read: {error.strerror}") from None
+    except RecordError as error:
         raise CampaignError(f"OUTPUT={path} cannot be read: {error}") from None
     if known := known_in(said):
         say([f"{sentence_in(said)} ({known.source})"])
@@ -120,7 +135,7 @@ def of_output(path: Path) -> int:
 def work(options: argparse.Namespace) -> int:
     """Look at a site, and say what ails it; return the exit code, 1 where something does."""
     if options.output:
-        return of_output(Path(options.output))
+        return of_output(options.output)
     selection.site_file(check.ROOT, options.site)
     site = check.with_places(check.ROOT, options.site, load_site(options.site))
     names = selection.implementations(check.ROOT, options.site, options.images)[:1]

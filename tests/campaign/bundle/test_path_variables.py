@@ -16,6 +16,7 @@ from analysis.__main__ import app
 from campaign import beginning
 from campaign.__main__ import arguments
 from campaign.bundle import make, rerun
+from campaign.site import doctor
 from containers import installed, passphrases
 from containers.installed import PrefixError
 from containers.registry_connection import Registry, RegistryError
@@ -33,9 +34,10 @@ PROJECT = Path(__file__).resolve().parents[3]
 ERRORS = (CampaignError, PrefixError, TrustError, RegistryError)
 #: What else targets of the Makefile take.
 NO_PATHS = {
-    "AGAIN", "ALLOW_UNSIGNED", "AXES", "BOOTSTRAP", "BUDGET", "BUILDER", "CHECKS", "CREATOR",
-    "DRIVER", "DRY_RUN", "EMAIL", "ESTIMATE", "FROM", "IMAGES", "IMAGES_FROM", "IMPLEMENTATIONS",
-    "INSECURE", "KEEP", "KEEP_IMAGES", "KEEP_NIGHTS", "KEY", "LINK", "MOST_BYTES", "MOST_ROUNDS",
+    "AGAIN", "ALLOW_UNSIGNED", "ALL_PAIRS", "AXES", "BOOTSTRAP", "BUDGET", "BUILDER", "CHECKS",
+    "CREATOR", "DRIVER", "DRY_RUN", "EMAIL", "ESTIMATE", "FROM", "IMAGES", "IMAGES_FROM",
+    "IMPLEMENTATIONS", "INSECURE", "KEEP", "KEEP_IMAGES", "KEEP_NIGHTS", "KEY", "LINK", "LOOK", "MOST_BYTES",
+    "MOST_ROUNDS",
     "NAME", "NODES", "PAPER", "RAW_BY_RANK", "REDACT", "REGISTRY", "REPEAT", "REPOSITORY",
     "ROUNDS", "SCHEDULER", "SITE", "STUDY", "TIER", "TRIALS", "WITH_IMAGES",
 }  # fmt: skip
@@ -43,6 +45,8 @@ NO_PATHS = {
 OF_DEVELOPERS = {"TESTS"}
 #: In place of a folder's name in the campaigns' folder; a path before it does not count.
 NAMES = {"RESUME", "CAMPAIGNS"}
+#: Any file may be one.
+TEXTS = {"OUTPUT"}
 
 
 def of_analysis(*words: str) -> int:
@@ -142,7 +146,7 @@ def test_every_variable_of_the_makefile_is_a_path_or_none() -> None:
             names |= set(re.findall(r"\b[A-Z][A-Z_]+\b", found[1]))
     tested = {name.partition(" ")[0] for name in (*WRITTEN, *READ)}
     assert names - {"BUNDLE"} >= tested - {"BUNDLE"}
-    assert names - NO_PATHS - OF_DEVELOPERS - NAMES == tested
+    assert names - NO_PATHS - OF_DEVELOPERS - NAMES - TEXTS == tested
     assert {re.findall(r" of (.*)", name)[0] for name in WRITTEN} == {
         line.partition(":")[0] for line in (PROJECT / "Makefile").read_text().splitlines()
         if re.match(r"[a-z-]+:.*## .*\bOUT\b", line)
@@ -214,6 +218,16 @@ def test_what_a_user_may_not_read_is_refused_in_a_sentence(
             folder.chmod(mode)
     assert "shut/there" in said, said
     assert "PermissionError" not in said and "Traceback" not in said
+
+
+def test_an_output_is_read_from_where_the_user_is(
+    here: Checkout, caller: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert doctor.of_output("file") == 0 and "no JSON" in capsys.readouterr().out
+    (here.root / "only there").write_text("FATAL: something")
+    for value in ("only there", "größe & more", "file/more", "~/nothing"):
+        with pytest.raises(CampaignError, match=re.escape(str(caller / value.removeprefix("~/")))):
+            doctor.of_output(value)
 
 
 def test_a_campaign_is_found_from_where_the_user_is(here: Checkout, caller: Path) -> None:

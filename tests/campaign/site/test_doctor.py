@@ -19,7 +19,7 @@ def test_what_a_failed_launch_said_is_explained_with_its_source(
     one = next(each for each in KNOWN if each is known)
     assert one.source.startswith("https://")
     (tmp_path / "said").write_text(f"first words\nn1: {one.examples[0]}\nsrun: error: task 0\n")
-    assert doctor.of_output(tmp_path / "said") == 1
+    assert doctor.of_output(str(tmp_path / "said")) == 1
     said = capsys.readouterr().out
     assert said.startswith("fix: ") and one.sentence in said and one.source in said
 
@@ -28,7 +28,7 @@ def test_an_output_without_a_known_cause(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "said").write_text("FATAL: it is Tuesday\n")
-    assert doctor.of_output(tmp_path / "said") == 0
+    assert doctor.of_output(str(tmp_path / "said")) == 0
     assert "no cause in it is known; its sentence is: it is Tuesday" in capsys.readouterr().out
 
 
