@@ -11,6 +11,7 @@ void begin_program(const program_description *program, int *argc, char ***argv)
 {
     const int uncounted = begin_disturbances();
     MPI_Init(argc, argv);
+    gather_output();
     if (uncounted)
         leave_at_once(program->name, "stops of this process cannot be counted");
     int rank;

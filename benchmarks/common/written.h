@@ -4,6 +4,10 @@
 
 #include <stdio.h>
 
+/* Have standard output go out when it is asked to, or its buffer is full: an MPI may have had it go
+ * out with each word, which loses the reason where that fails. Before anything is printed. */
+void gather_output(void);
+
 /* Get all of a stream out. Returns NULL, or why that failed in the system's words. */
 const char *why_unwritten(FILE *out);
 

@@ -177,6 +177,7 @@ int main(int argc, char **argv)
     /* Before anything else, also before the arguments: it is what is timed. */
     mistake found;
     double heard = hear_of_all(rank, ranks, &found);
+    gather_output();
 
     if (uncounted)
         leave_at_once(PROGRAM, "stops of this process cannot be counted");

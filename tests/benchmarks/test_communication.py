@@ -430,9 +430,8 @@ def test_option_parsing_survives_anything(one: Built, tmp_path: Path) -> None:
 
     program = tmp_path / "fuzz"
     common = PROJECT / "benchmarks" / "common"
-    sources = [
-        common / f"{name}.c" for name in ("arguments", "options", "record_pieces", "summary")
-    ]
+    parts = ("arguments", "options", "record_pieces", "summary", "written")
+    sources = [common / f"{name}.c" for name in parts]
     subprocess.run(
         [one.prefix / "bin/mpicc", "-std=c11", "-D_DEFAULT_SOURCE", "-g",
          "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-Wall", "-Wextra", "-Werror",

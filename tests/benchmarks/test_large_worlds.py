@@ -41,6 +41,7 @@ def large(one: Built, tmp_path_factory: pytest.TempPathFactory) -> Said:
     """Return what runs large_worlds.c, linked with the programs' own functions."""
     parts = ("collective/layout", "collective/calls", "common/clock", "common/communication_record",
              "common/dissemination", "common/ranks_alike", "common/record_pieces", "common/summary",
+             "common/written",
              "preflight/trips", "some_to_some/interfaces")  # fmt: skip
     program = compiled(
         one, tmp_path_factory.mktemp("large") / "large_worlds", *SANITIZERS.split(),

@@ -226,6 +226,7 @@ OWN_SOURCES = [
     PROJECT / "benchmarks/common/ranks_alike.c",
     PROJECT / "benchmarks/common/records.c",
     PROJECT / "benchmarks/common/record_pieces.c",
+    PROJECT / "benchmarks/common/written.c",
     PROJECT / "benchmarks/common/summary.c",
 ]
 

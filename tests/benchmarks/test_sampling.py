@@ -20,7 +20,7 @@ def compiled(one: Built, folder: Path, name: str) -> Path:
     common = PROJECT / "benchmarks" / "common"
     sources = [common / f"{part}.c" for part in (
         "arguments", "clock_offsets", "dissemination", "estimate", "ranks_alike", "record_pieces",
-        "sampling", "summary", "windows",
+        "sampling", "summary", "windows", "written",
     )]  # fmt: skip
     subprocess.run(
         [one.prefix / "bin/mpicc", "-std=c11", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Werror",

@@ -113,7 +113,8 @@ def test_what_does_not_fit_is_skipped_and_not_failed(stand_in: StandIn) -> None:
 def test_hpl_dat_has_the_same_limit(tmp_path: Path) -> None:
     """What is computed before the run is what the program in the image would refuse."""
     source = PROJECT / "benchmarks"
-    files = [source / name for name in ("hpl/hpl_dat.c", "hpl/node_memory.c", "common/arguments.c")]
+    parts = ("hpl/hpl_dat", "hpl/node_memory", "common/arguments", "common/written")
+    files = [source / f"{part}.c" for part in parts]
     subprocess.run(
         ["gcc", "-std=c11", "-D_DEFAULT_SOURCE", "-o", tmp_path / "hpl_dat", *files], check=True
     )
