@@ -21,7 +21,7 @@ from records.base import CampaignError
 from records.campaign import is_imported
 from records.journal import copied_from
 from records.manifest import read_manifest
-from records.processes import end, known, name_of, processes, running_for, stat_of
+from records.processes import END_S, end, known, name_of, processes, running_for, stat_of
 from records.schedule import Schedule
 from site_configs.site_file import LOCAL
 
@@ -48,24 +48,34 @@ def still_ours(campaign: Path, sessions: Mapping[int, int]) -> set[int]:
     """Return which of these sessions still belong to a launch, by their first process' start.
 
     A number that another process has got since is not ours. Raises CampaignError if the
-    first process has ended and others are there: it is unknown whose they are. Mounts that serve no
+    first process has ended and others stay: it is unknown whose they are. Mounts that serve no
     container any more are nobody's, and are ended here.
     """
     here, ours = processes(), set()
     for session, start in sessions.items():
-        members = [pid for pid, one in here.items() if one.session == session]
         if session in here:
             if here[session].started == start:
                 ours.add(session)
             continue
-        end(orphans := set(filter(serves_nobody, members)))
-        unknown = [pid for pid in members if here[pid].works_for != str(campaign)]
-        if unknown := [pid for pid in unknown if pid not in orphans]:
-            raise CampaignError(
-                f"process {unknown[0]} may belong to a launch of {campaign.name}, whose first "
-                "process has ended, and nothing is measured while it runs; end it and resume"
-            )
+        deadline = time.monotonic() + END_S
+        while unknown := of_nobody_known(campaign, session):
+            # What is left of a container ends a moment after the last of its launch.
+            if time.monotonic() > deadline:
+                raise CampaignError(
+                    f"process {unknown[0]} may belong to a launch of {campaign.name}, whose first "
+                    "process has ended, and nothing is measured while it runs; end it and resume"
+                )
+            time.sleep(0.05)
     return ours
+
+
+def of_nobody_known(campaign: Path, session: int) -> list[int]:
+    """Return the processes of a session that may not be the campaign's; end mounts for nobody."""
+    here = processes()
+    members = [pid for pid, one in here.items() if one.session == session]
+    end(orphans := set(filter(serves_nobody, members)))
+    unknown = [pid for pid in members if here[pid].works_for != str(campaign)]
+    return [pid for pid in unknown if pid not in orphans]
 
 
 def serves_nobody(pid: int) -> bool:

@@ -270,7 +270,8 @@ def wait_for_launches(name: str, process: subprocess.Popen[str], count: int) -> 
         if any(launches_in(path) >= count for path in campaigns(name)):
             return
         time.sleep(0.05)
-    pytest.fail(f"the campaign {name} has no {count} launches")
+    said = process.communicate()[0] if process.poll() is not None else ""
+    pytest.fail(f"the campaign {name} has no {count} launches: {said}")
 
 
 def kill_reframe(path: Path) -> None:

@@ -84,6 +84,28 @@ def test_a_process_whose_session_has_lost_its_first_is_neither_ended_nor_measure
             os.kill(left, 9)
 
 
+def test_a_process_that_ends_a_moment_after_the_first_holds_up_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with subprocess.Popen(["sh", "-c", "sleep 600 & echo $!"], stdout=subprocess.PIPE,
+                          start_new_session=True, text=True) as first:  # fmt: skip
+        assert first.stdout
+        left = int(first.stdout.readline())
+        name = named(first.pid)
+        first.wait()
+        # It ends while it is waited for, however long that takes.
+        looks = []
+
+        def pause(seconds: float) -> None:
+            looks.append(seconds)
+            os.kill(left, 9)
+            wait_for_end(left)
+
+        monkeypatch.setattr(time, "sleep", pause)
+        monkeypatch.setattr(leftovers, "END_S", 3000.0)
+        assert leftovers.end_all(tmp_path / "c", known([name])) == 0 and len(looks) == 1
+
+
 def test_a_mount_that_serves_no_container_any_more_holds_up_nobody(tmp_path: Path) -> None:
     """Apptainer's helper knows nothing of a campaign, and outlives a starter that is killed."""
     mount = tmp_path / leftovers.MOUNTS
@@ -102,7 +124,7 @@ def wait_for_end(pid: int) -> None:
     """Wait until a process of nobody's has ended, or only waits to be noticed."""
     with suppress(OSError):
         while stat_of(pid)[0] != "Z":
-            time.sleep(0.01)
+            os.sched_yield()
 
 
 def test_a_shell_that_names_the_campaign_and_what_started_this_are_spared(tmp_path: Path) -> None:
