@@ -110,6 +110,12 @@ class Told(TaskEventListener):  # type: ignore[misc]
                 f"were ended: {names}", flush=True,
             )  # fmt: skip
 
+        if isinstance(task.check, RecordedCheck) and task.check.has_unseen_nodes():
+            print(
+                f"{LEFT}{task.check.display_name} may have left processes running: not all of its "
+                "nodes could be looked at", flush=True,
+            )  # fmt: skip
+
     def on_task_failure(self, task: Any) -> None:
         """Say what failed, and end the session if all launches fail for the same reason."""
         self.tell_failure(task)

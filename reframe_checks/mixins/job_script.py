@@ -20,6 +20,8 @@ LAUNCHERS = Path(__file__).resolve().parents[1] / "launchers"
 INTO_CONTAINER = LAUNCHERS / "into_container"
 #: How long the nodes of a job may take to say what is left on them, in seconds: one may be dead.
 LEFT_WITHIN_S = 30
+#: What the name of the note of that ends with where a node was not looked at.
+UNSEEN = ".unseen"
 #: The folder of the stage folder that programs work in.
 WORK = "work"
 #: The variables of a job's script with the folders that become a container's /tmp and /dev/shm.
@@ -109,7 +111,7 @@ def end_what_is_left(job: str, by_slurm: bool, nodes: int, note: str) -> list[st
         f"{name}={quoted(job)}.$$; export {name}",
         # What looks is not of the launch.
         f'end_left() {{ left="{name}=${name}"; unset {name};',
-        f"    {each} >{note} 2>/dev/null </dev/null; }}",
+        f"    {each} >{note} 2>/dev/null </dev/null || : >{note}{UNSEEN}; }}",
     ]
 
 

@@ -13,6 +13,7 @@ from records.causes import one_line
 from records.environment import NAME
 from records.image_file import ImageFile, image_file
 from records.program_output import disturbances_in
+from reframe_checks.mixins.job_script import UNSEEN
 
 NODE = "launch_node"
 STARTED = "launch_started"
@@ -102,6 +103,10 @@ class NotingCheck(rfm.RegressionTestPlugin):
     def left_on_nodes(self) -> list[str]:
         """Return the names of what a scheduler's job left running on its nodes, which it ended."""
         return [name for line in self.noted(LEFT_RUNNING) if (name := one_line(line, 16))]
+
+    def has_unseen_nodes(self) -> bool:
+        """Return whether a scheduler's job could not look what it left on all of its nodes."""
+        return (Path(self.stagedir) / f"{LEFT_RUNNING}{UNSEEN}").exists()
 
     def exit_code(self) -> int | None:
         """Return the launch's exit code, or None if the job ended before the launch did."""

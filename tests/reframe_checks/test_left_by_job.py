@@ -8,7 +8,7 @@ import pytest
 
 from records.environment import OF_LAUNCH
 from records.processes import processes
-from reframe_checks.mixins.job_script import LAUNCHERS, end_what_is_left
+from reframe_checks.mixins.job_script import LAUNCHERS, UNSEEN, end_what_is_left
 from tests.reframe_checks.conftest import StandIn
 from tests.reframe_checks.test_session import by_slurm, during_the_launch
 
@@ -81,6 +81,17 @@ def test_what_is_of_another_launch_or_ends_by_itself_is_spared(tmp_path: Path) -
         for one in (own, other, soon):
             one.kill()
             one.wait()
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_nodes_that_cannot_be_looked_at_are_noted(tmp_path: Path, code: int) -> None:
+    (tmp_path / "srun").write_text(f"#!/bin/sh\nexit {code}\n")
+    (tmp_path / "srun").chmod(0o755)
+    script = "\n".join([*end_what_is_left("17", True, 3, "left"), "end_left"])
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(["bash", "-c", script], cwd=tmp_path, check=True, env=path)
+    assert (tmp_path / f"left{UNSEEN}").exists() == bool(code)
+    assert (tmp_path / "left").read_text() == ""
 
 
 @pytest.mark.parametrize(("by_slurm", "nodes"), [(True, 1), (True, 3), (False, 3)])
