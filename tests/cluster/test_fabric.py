@@ -30,7 +30,8 @@ def two_links(cluster: Cluster) -> Iterator[None]:
                 f"{inside} link set eth1 up"]  # fmt: skip
     path = box.state_folder(PROJECT) / box.SITE_OVERRIDES
     before = path.read_text()
-    wanted = {"fabric": ["eth1"], "variables": [LINK]}
+    # The second link has no limit of its own.
+    wanted = {"fabric": ["eth1"], "variables": [LINK], "link_bytes_per_s": None}
     try:
         cluster.execute(" && ".join(lay), user="root")
         path.write_text(yaml.safe_dump(yaml.safe_load(before) | wanted))
