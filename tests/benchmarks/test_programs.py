@@ -294,7 +294,8 @@ def test_hosts_that_one_machine_plays(built: Built, tmp_path: Path) -> None:
     done = built.run_command([*UNSHARE, "--uts", "sh", "-c", f"{command} --hosts 2"])
     assert done.returncode == 0, done.stderr
     records = read(done.stdout, tmp_path / "out")
-    world, *_, transport = (record for record in records if record["record"] == "result")
+    of = {record["operation"]: record for record in records if record["record"] == "result"}
+    world, transport = of["world"], of["transport"]
     assert world["distinct_hosts"] == 2 == len(set(records[0]["hosts"]))
     assert "two hosts that one machine plays" in str(transport["evidence"])
 
