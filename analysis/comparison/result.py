@@ -128,6 +128,13 @@ class Comparison:
         """Return all comparisons that are corrected together, that with the base first."""
         return [self, *self.among_others]
 
+    @property
+    def groups_of_pairs(self) -> list[Group]:
+        """Return the groups of all these comparisons; those of one name follow one another."""
+        found = [group for one in self.pairs for group in one.groups]
+        order = {name: place for place, name in enumerate(dict.fromkeys(g.name for g in found))}
+        return sorted(found, key=lambda group: order[group.name])
+
     @cached_property
     def launch_names(self) -> LaunchNames:
         """Return the names of the launches; many tables ask for them."""

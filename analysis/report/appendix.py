@@ -92,7 +92,7 @@ def bytes_of(folder: Path) -> int:
 
 def numbered(comparison: Comparison) -> dict[str, int]:
     """Return the number of each group of cells as a contribution, by its name."""
-    names = dict.fromkeys(group.name for one in comparison.pairs for group in one.groups)
+    names = dict.fromkeys(group.name for group in comparison.groups_of_pairs)
     return {name: number for number, name in enumerate(names, 1)}
 
 
@@ -106,14 +106,13 @@ def expected_table(comparison: Comparison) -> Table:
     )  # fmt: skip
     rows = []
     numbers = numbered(comparison)
-    for one in comparison.pairs:
-        against = f" against {one.base}" if comparison.among_others else ""
-        for group in one.groups:
-            for name, verdict in group.verdicts.items():
-                ratio, ends, words = of_verdict(verdict)
-                title = f"C{numbers[group.name]}: {group.name}"
-                shown = (title, f"{name}{against}", words, ratio, ends, verdict.margin)
-                rows.append(Row(shown, name))
+    for group in comparison.groups_of_pairs:
+        for name, verdict in group.verdicts.items():
+            against = f" against {verdict.base}" if comparison.among_others else ""
+            ratio, ends, words = of_verdict(verdict)
+            title = f"C{numbers[group.name]}: {group.name}"
+            shown = (title, f"{name}{against}", words, ratio, ends, verdict.margin)
+            rows.append(Row(shown, name))
     whom = "of every two" if comparison.among_others else f"against {comparison.base}"
     title = f"Verdicts of {comparison.campaign.path.name}, {whom}"
     return Table("expected", title, columns, rows)
@@ -221,24 +220,22 @@ def contributions_of(comparison: Comparison) -> tuple[list[int], list[str]]:
     What is open is no contribution; a last sentence counts it.
     """
     numbers: set[int] = set()
-    shown: list[tuple[int, str]] = []
+    shown: list[str] = []
     open_ = 0
     number_of = numbered(comparison)
-    for group in (group for one in comparison.pairs for group in one.groups):
+    for group in comparison.groups_of_pairs:
         number = number_of[group.name]
         told = [one.is_different or one.is_equivalent for one in group.verdicts.values()]
         sentences = zip(sentences_of(group), told, strict=True)
-        shown += [(number, f"C{number}: {words}") for words, is_told in sentences if is_told]
+        shown += [f"C{number}: {words}" for words, is_told in sentences if is_told]
         numbers |= {number} if any(told) else set()
         open_ += told.count(False)
-    # Those of one group follow one another.
-    sentences_shown = [words for _, words in sorted(shown, key=lambda one: one[0])]
     if open_:
-        sentences_shown.append(
+        shown.append(
             "The campaign shows neither a difference nor equivalence in "
             f"{open_} more comparison{'' if open_ == 1 else 's'}."
         )
-    return sorted(numbers), sentences_shown
+    return sorted(numbers), shown
 
 
 def in_markdown(appendix: Appendix) -> str:

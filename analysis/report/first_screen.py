@@ -125,8 +125,7 @@ def warnings(comparison: Comparison, caveats: Sequence[ImageCaveat] = ()) -> lis
         found.append(Beware(f"{cells} oversubscribed", sentence))
     pairs = [
         verdict.ratio.pairs
-        for one in comparison.pairs
-        for group in one.groups
+        for group in comparison.groups_of_pairs
         for verdict in group.verdicts.values()
         if verdict.ratio.pairs
     ]

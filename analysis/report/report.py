@@ -97,14 +97,11 @@ def verdicts_on(comparison: Comparison, cells: list[Cell]) -> list[tuple[Cell, s
 
 def answers_in(comparison: Comparison) -> list[tuple[Group, Verdict]]:
     """Return every group with each of its verdicts; pairs of a group follow one another."""
-    found = [
+    return [
         (group, verdict)
-        for one in comparison.pairs
-        for group in one.groups
+        for group in comparison.groups_of_pairs
         for verdict in group.verdicts.values()
     ]
-    order = {name: place for place, name in enumerate(dict.fromkeys(g.name for g, _ in found))}
-    return sorted(found, key=lambda pair: order[pair[0].name])
 
 
 def median_rows(cells: list[Cell], names: list[str]) -> list[tuple[Cell, int, list[str]]]:

@@ -218,8 +218,7 @@ def expected_of(folder: Path) -> list[str]:
         comparison = compare(read_campaign(folder))
     except (ValueError, CampaignError) as error:
         return [f"Nothing is compared in it: {error}."]
-    groups = [group for one in comparison.pairs for group in one.groups]
-    found = [sentence for group in groups for sentence in sentences_of(group)]
+    found = [words for group in comparison.groups_of_pairs for words in sentences_of(group)]
     return found or [
         "It compares nothing: fewer than two implementations have sound launches. A rerun "
         "compares its medians with these."
