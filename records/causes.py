@@ -21,27 +21,26 @@ class Signal:
 
     number: int
     cause: str
-    #: None of what they say of ranks, too, that they end themselves once another one has failed.
-    said: re.Pattern[str] | None = None
+    said: re.Pattern[str]
 
 
 def _by(number: int, cause: str, *words: str) -> Signal:
     """Return a signal by the words of shells, launchers and Slurm, and by what names its number."""
-    numbered = rf"\bsignal:? {number}\b"
-    spoken = "|".join([*(rf"\b{word}\b" for word in words), numbered])
-    return Signal(number, f"{cause} (signal {number})", re.compile(spoken) if words else None)
+    spoken = "|".join([*(rf"\b{word}\b" for word in words), rf"\bsignal:? {number}\b"])
+    return Signal(number, f"{cause} (signal {number})", re.compile(spoken))
 
 
-#: The first that fits is the cause: the remaining ranks are ended by those further below.
-SIGNALS = (
+#: What a rank ends itself with, and by which others may crash when they miss it.
+CRASHES = (
     _by(7, "a bus error", "Bus error", "SIGBUS"),
     _by(11, "a segmentation fault", "[Ss]egmentation fault", "SIGSEGV"),
     _by(4, "an illegal instruction", "Illegal instruction", "SIGILL"),
     _by(8, "an arithmetic error", "Floating point exception", "SIGFPE"),
     _by(6, "an abort", "Aborted", "SIGABRT"),
-    _by(9, "being killed"),
-    _by(15, "being asked to end"),
 )
+#: With those, too, by which launchers end the other ranks once one has failed: what is said of
+#: these names no cause.
+SIGNALS = (*CRASHES, _by(9, "being killed"), _by(15, "being asked to end"))
 #: The usual cause of each, if it has one.
 USUAL = {
     7: ", as happens when shared memory has no room: look for a full /dev/shm on the node "
@@ -165,10 +164,14 @@ def of_signal(code: int | None, said: str) -> str | None:
     """Return what ended a launch if the kernel did, from its exit code and its messages."""
     if code == 0:
         return None
-    for one in SIGNALS:
-        if code == 128 + one.number or (one.said and one.said.search(said)):
-            return f"{one.cause}{USUAL.get(one.number, '')}"
-    return None
+    mentions = [(found.start(), one) for one in CRASHES if (found := one.said.search(said))]
+    first = min(mentions, key=lambda mention: mention[0])[1] if mentions else None
+    ended = next((one for one in SIGNALS if code == 128 + one.number), None)
+    # Of what is said of several ranks the first is the cause: when its peer has gone, a library
+    # may crash in another way, and it is this one's code that the launcher may end with.
+    crashed = ended in CRASHES and ended not in [one for _, one in mentions]
+    cause = ended if first is None or crashed else first
+    return f"{cause.cause}{USUAL.get(cause.number, '')}" if cause else None
 
 
 def of_scheduler(said: str) -> str | None:

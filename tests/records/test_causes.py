@@ -91,6 +91,10 @@ def test_a_bus_error_is_named(code: int | None, said: str) -> None:
         (1, "exited on signal 6 (Aborted)", "an abort (signal 6)"),
         (143, "n2: task 1: Aborted\nsrun: Force Terminated StepId=2.0", "an abort (signal 6)"),
         (143, "", "being asked to end (signal 15)"),
+        (139, "node2: task 1: Aborted\nnode1: task 0: Segmentation fault", "an abort (signal 6)"),
+        (134, "node1: task 0: Bus error\nnode2: task 1: Aborted", "a bus error (signal 7)"),
+        (139, "Aborted: the handshake", "a segmentation fault (signal 11)"),
+        (137, "signal 11\nsignal 9", "a segmentation fault (signal 11)"),
     ],
 )  # fmt: skip
 def test_which_signal_ended_a_launch_is_named(code: int, said: str, cause: str) -> None:
