@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tests import memory, processes
+from tests import processes
+from tests.memory import folder_in_memory, with_memory
 
 PROJECT = Path(__file__).resolve().parents[1]
 #: How many of the slowest tests are listed, and what is too quick to be.
@@ -77,18 +78,16 @@ class Lane:
         marks = self.marks if options.long else f"({self.marks}) and not long"
         python = [sys.executable, "-m", *(["coverage", "run", "-m"] if options.long else [])]
         shared_out = ["-n", str(cores() + self.beyond), f"--dist={self.shared_out}"]
-        in_memory = [
-            f"--basetemp={options.memory}/{self.name}",
-            # What has passed leaves nothing there.
-            "--override-ini=tmp_path_retention_policy=failed",
-        ]
-        return [
+        memory = options.memory if self.is_in_memory else None
+        # What has passed leaves nothing in memory.
+        files = [f"--basetemp={memory}/files", "--override-ini=tmp_path_retention_policy=failed"]
+        command = [
             "nice", f"-n{self.niceness}", sys.executable, "-m", "tests.processes",
             *python, "pytest", "-q", f"-m={marks}", f"--junitxml={record}",
-            *(shared_out if self.shared_out else []),
-            *(in_memory if self.is_in_memory and options.memory else []),
+            *(shared_out if self.shared_out else []), *(files if memory else []),
             *(options.tests or self.files()),
         ]  # fmt: skip
+        return with_memory(memory, command) if memory else command
 
 
 #: What runs one by one leaves much of two processors to others, and waits for things with limits.
@@ -292,7 +291,7 @@ def main() -> int:
         environment[REALLY] = "1"
     run = Run(options, records, environment)
     began = time.monotonic()
-    with memory.folder() as options.memory:
+    with folder_in_memory() as options.memory:
         for stage in STAGES:
             rows = [[lane for lane in row if options.only in (None, lane.name)] for row in stage]
             asyncio.run(run.stage([row for row in rows if row]))

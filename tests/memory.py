@@ -1,53 +1,41 @@
-"""A folder in memory for files of tests: what is written there durably waits for no disk."""
+"""Files of tests in memory: what is written there durably waits for no disk."""
 
-import fcntl
 import os
-import shutil
+import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-MEMORY = Path("/dev/shm")
-PREFIX = "wyeast-tests-"
 #: Tests that play with files need a part of it; where there is less, they have a disk.
-ROOM_BYTES = 2 * 2**30
+LEAST_BYTES = 4 * 2**30
 
 
-def room(memory: Path) -> int:
-    """Return how many bytes are free in a folder; none where it is not there or not ours to use."""
-    with suppress(OSError):
-        if os.access(memory, os.W_OK | os.X_OK) and not os.statvfs(memory).f_flag & os.ST_NOEXEC:
-            return shutil.disk_usage(memory).free
-    return 0
+def with_memory(folder: Path, command: Sequence[str]) -> list[str]:
+    """Return what runs a command that has a file system in memory at a folder, and nobody else.
+
+    It goes with the last process of the command, also where that is killed.
+    """
+    mount = 'mount -t tmpfs -o mode=0755 tests "$0" && exec "$@"'
+    return ["unshare", "--mount", "sh", "-c", mount, str(folder), *command]
 
 
-def remove_left(memory: Path) -> None:
-    """Remove folders of ours that nobody holds any more: whoever made them was killed."""
-    for left in memory.glob(f"{PREFIX}*"):
-        with suppress(OSError):
-            descriptor = os.open(left, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(left)
-            finally:
-                os.close(descriptor)
+def available() -> int:
+    """Return how many bytes of memory programs can still have."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return 1024 * next(int(one.split()[1]) for one in lines if one.startswith("MemAvailable:"))
 
 
 @contextmanager
-def folder(memory: Path = MEMORY, least: int = ROOM_BYTES) -> Iterator[Path | None]:
-    """Yield a new folder in memory, which goes afterwards; None where there is too little of it."""
-    remove_left(memory)
-    if room(memory) < least:
+def folder_in_memory(least: int = LEAST_BYTES) -> Iterator[Path | None]:
+    """Yield a new folder for it; None where there is too little memory, or we may not mount."""
+    if os.geteuid() != 0 or available() < least:
         yield None
         return
-    own = Path(tempfile.mkdtemp(prefix=PREFIX, dir=memory))
-    descriptor = os.open(own, os.O_RDONLY | os.O_DIRECTORY)
+    own = Path(tempfile.mkdtemp(prefix="wyeast-tests-"))
     try:
-        # Held until it goes, or this process does. Whoever removes what is left may be at work
-        # between these lines; then ours is gone, and tests have a disk.
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield own if own.exists() else None
+        done = subprocess.run(with_memory(own, ["true"]), capture_output=True)
+        yield own if done.returncode == 0 else None
     finally:
-        shutil.rmtree(own, ignore_errors=True)
-        os.close(descriptor)
+        with suppress(OSError):
+            own.rmdir()

@@ -1,48 +1,46 @@
-"""Tests' files in memory: where there is room, until whoever made the folder has gone."""
+"""Tests' files in memory, where there is enough of it."""
 
 import argparse
+import os
 import subprocess
-import sys
 from pathlib import Path
+
+import pytest
 
 from tests import memory
 from tests.lanes import FAST, REAL
 
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
 
-def test_a_folder_in_memory_goes_with_what_is_in_it(tmp_path: Path) -> None:
-    with memory.folder(tmp_path, 0) as own:
+
+@needs_root
+def test_what_a_command_writes_there_is_in_memory_and_goes_with_it() -> None:
+    with memory.folder_in_memory(0) as own:
         assert own
-        (own / "file").write_text("1")
-        # Another run's, at the same time.
-        with memory.folder(tmp_path, 0) as other:
-            assert other and other != own
-        assert (own / "file").exists()
-    assert not list(tmp_path.iterdir())
+        said = subprocess.run(
+            memory.with_memory(own, ["sh", "-c", f"echo 1 >{own}/file; stat -f -c %T {own}"]),
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        assert said == "tmpfs\n" and not list(own.iterdir())
+    assert not own.exists()
 
 
-def test_what_a_killed_run_has_left_goes_with_the_next(tmp_path: Path) -> None:
-    killed = (
-        "import os, pathlib, sys; from tests import memory\n"
-        "with memory.folder(pathlib.Path(sys.argv[1]), 0): os._exit(9)"
-    )
-    assert subprocess.run([sys.executable, "-c", killed, tmp_path]).returncode == 9
-    assert len(list(tmp_path.iterdir())) == 1
-    with memory.folder(tmp_path, 0) as own:
-        assert list(tmp_path.iterdir()) == [own]
-
-
-def test_without_room_or_a_folder_there_is_none(tmp_path: Path) -> None:
-    with memory.folder(tmp_path / "missing") as own:
+def test_without_enough_memory_there_is_no_folder() -> None:
+    with memory.folder_in_memory(2**60) as own:
         assert own is None
-    with memory.folder(tmp_path, memory.room(tmp_path) + 2**40) as own:
+
+
+def test_whoever_may_not_mount_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "with_memory", lambda *_: ["false"])
+    with memory.folder_in_memory(0) as own:
         assert own is None
-    assert not list(tmp_path.iterdir())
 
 
 def test_only_tests_of_no_container_have_it(tmp_path: Path) -> None:
     options = argparse.Namespace(long=False, tests=[], memory=tmp_path)
-    word = f"--basetemp={tmp_path}/fast"
-    assert word in FAST.command(options, tmp_path / "record")
-    assert not any("basetemp" in one for one in REAL.command(options, tmp_path / "record"))
+    word = f"--basetemp={tmp_path}/files"
+    command = FAST.command(options, tmp_path / "record")
+    assert command[:2] == ["unshare", "--mount"] and word in command
+    assert word not in REAL.command(options, tmp_path / "record")
     options.memory = None
-    assert not any("basetemp" in one for one in FAST.command(options, tmp_path / "record"))
+    assert word not in FAST.command(options, tmp_path / "record")
