@@ -50,6 +50,8 @@ ATTACKS = {
     "device": 'ln -s /dev/zero "$RESULT"',
     "folder": 'mkdir "$RESULT"',
     "huge": 'truncate -s 3G "$RESULT"',
+    # Whoever removes it calls itself for each.
+    "deep": """echo good >"$RESULT"; perl -e 'for (1..3000) { mkdir "d"; chdir "d" or die }'""",
     "closed": 'echo good >"$RESULT"; chmod 0 "$RESULT" .',
 }  # fmt: skip
 #: What is said of a result that is not read, where it is one of these.
