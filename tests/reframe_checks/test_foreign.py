@@ -13,9 +13,11 @@ import reframe.utility.osext as osext
 from campaign.patterns import refuse_pattern
 from reframe_checks.bin import foreign
 from reframe_checks.bin.foreign import BoundedPattern, RemovedWhole, ShownOutput
-from tests.other_user import OTHER, in_child
+from tests.other_user import OTHER, in_child, open_folder
 from tests.reframe_checks.conftest import IMPLEMENTATION, PROJECT, StandIn
 from tests.reframe_checks.loading import environment, with_images
+
+__all__ = ["open_folder"]
 
 #: It comes to its end with any name but those with a word in them, so nobody sees what it is by
 #: trying it with other names.
@@ -84,30 +86,29 @@ DEEP = "import os\nfor _ in range(3000):\n    os.mkdir('d' * 9)\n    os.chdir('d
 
 @pytest.mark.parametrize("user", [None, OTHER])
 def test_what_a_launch_left_is_removed_however_deep_and_closed(
-    tmp_path: Path, user: int | None
+    open_folder: Path, user: int | None
 ) -> None:
     if user and os.geteuid() != 0:
         pytest.skip("there is no other user to become")
-    deep, closed = tmp_path / "stage" / "deep", tmp_path / "stage" / "closed" / "inside"
+    stage = open_folder / "stage"
+    deep, closed = stage / "deep", stage / "closed" / "inside"
     deep.mkdir(parents=True)
     closed.mkdir(parents=True)
     subprocess.run([sys.executable, "-c", DEEP], cwd=deep, check=True)
     (closed / "file").touch()
-    subprocess.run(["chown", "-R", str(user or os.geteuid()), tmp_path], check=True)
+    subprocess.run(["chown", "-R", str(user or os.geteuid()), open_folder], check=True)
     closed.parent.chmod(0)
 
     def work() -> None:
         if user:
             os.setuid(user)
-        RemovedWhole().rmtree(str(tmp_path / "stage"), ignore_errors=True)
+        RemovedWhole().rmtree(str(stage), ignore_errors=True)
 
-    for folder in tmp_path.parents[:2]:
-        folder.chmod(0o755)
     try:
         assert in_child(work) is None
-        assert not (tmp_path / "stage").exists()
+        assert not stage.exists()
     finally:
-        subprocess.run(["rm", "-rf", tmp_path / "stage"], check=True)
+        subprocess.run(["rm", "-rf", stage], check=True)
 
 
 def test_what_cannot_be_removed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
