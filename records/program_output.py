@@ -34,10 +34,13 @@ from records.communication import (
 )
 from records.disturbance import Outside
 from records.emulation import EmulationIterations, EmulationResult
+from records.files import refuse_too_many_values
 from records.node_pairs import NodePairsRound
 from records.node_rates import DgemmResult, LinpackSolve, StreamResult
 from records.su3 import Su3Iterations, Su3Proof, Su3Result
 
+#: Where lines of a text end.
+LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 #: More than any end record has.
 MOST_END_BYTES = 4096
 #: What may say at an output's end what came from outside.
@@ -181,6 +184,10 @@ def program_output(text: str, path: Path) -> ProgramOutput:
     Raises RecordError with file and line for anything but one header, results that are whole, and
     one end record that counts them.
     """
+    try:
+        refuse_too_many_values(text, f",{LINE_ENDS}")
+    except ValueError as error:
+        raise RecordError(f"{path}: {error}") from None
     lines = text.splitlines()
     header: Header | None = None
     end: End | None = None

@@ -14,8 +14,8 @@ says so, and not when that does not answer.
 The last guard is reproducibility: `--exec-order=random` shuffles with the seed in
 `WYEAST_ORDER_SEED` from a sorted list, so the same seed gives the same order on any machine.
 
-A pattern for names of checks is matched for a bounded time, and of what a launch has printed
-nothing is shown that a terminal would obey.
+A pattern for names of checks is matched for a bounded time, of what a launch has printed nothing is
+shown that a terminal would obey, and what it has left is removed, however deep or closed.
 
 A job script on this machine is started by its full path, even if that contains a space.
 
@@ -59,7 +59,7 @@ from records import environment, layout
 from records.acting_user import act_for, become, owner_of
 from records.files import only_owner_writes
 from reframe_checks.bin import schedulers, session
-from reframe_checks.bin.foreign import BoundedPattern, ShownOutput
+from reframe_checks.bin.foreign import BoundedPattern, RemovedWhole, ShownOutput
 from reframe_checks.mixins.cores import site_here
 from reframe_checks.mixins.recording import CAMPAIGN
 
@@ -306,6 +306,7 @@ def main() -> None:
     cli.Runner = CountingRunner
     filters.re_compile = BoundedPattern
     printer.osext = ShownOutput()
+    runtime.osext = reframe.core.pipeline.osext = RemovedWhole()
     reframe.core.schedulers.local.osext = WholePath
     schedulers.ask_in_time()
     # A round has the same folders in a session as in a process of its own.

@@ -192,6 +192,8 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
             self.image.signature = trust.signature_status(ROOT, self.implementation(), self.site())
         except (CannotStart, images.ImageError) as error:
             raise SanityError(str(error)) from None
+        # A program may leave one with its user's rights (setuid), which others would start.
+        Path(self.stagedir).chmod(0o700)
         work_folder(self.stagedir).mkdir()
         platform = QuotedApptainer()
         platform.image = str(path)
