@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from records.ailments.known import Known
 from records.ailments.of_machines import (
+    ADDRESS_SPACE,
     FILE_LIMIT,
     FULL_DISK,
     HIDDEN_PROGRAM,
@@ -233,6 +234,10 @@ def test_the_sentence_is_found_in_what_was_printed(said: str, sentence: str) -> 
         ("tar: x: Cannot write: No space left on device", FULL_DISK),
         ("SIGXFSZ: file size limit exceeded", FILE_LIMIT),
         ("FATAL:   write /tmp/x: file too large", FILE_LIMIT),
+        # Go prints a hundred lines of its stacks after it.
+        ("fatal error: failed to reserve page summary memory", ADDRESS_SPACE),
+        ("apptainer: libc.so.6: failed to map segment from shared object: Cannot allocate memory",
+         ADDRESS_SPACE),
     ],
 )  # fmt: skip
 def test_a_known_cause_goes_before_all_that_follows_from_it(line: str, known: Known) -> None:
