@@ -47,6 +47,14 @@ HIDDEN_PROGRAM = Known(
     "https://apptainer.org/docs/user/latest/bind_paths_and_mounts.html",
 )
 
+OTHER_PROCESSORS = Known(
+    re.compile(r"image's architecture \(\w+\) could not run on the host's"),
+    "the image was built for another kind of processor than this node's: build or pull one on such "
+    "a node, in a checkout or a home of its own",
+    ("the image's architecture (arm64) could not run on the host's (amd64)",),
+    "https://apptainer.org/docs/user/latest/build_a_container.html",
+)
+
 NO_PROC = Known(
     re.compile(r"(?i)can't mount proc filesystem|mount proc->/proc error"),
     "a launch has process ids of its own, for which the kernel mounts no /proc where parts of "
