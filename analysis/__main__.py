@@ -44,7 +44,7 @@ from analysis.commands.campaigns import (
 from analysis.commands.groups import Grouped
 from records.acting_user import act_for
 from records.files import only_owner_writes
-from records.terminal_encoding import suit_terminal
+from records.terminal_encoding import open_streams, suit_terminal
 
 app = typer.Typer(
     cls=Grouped,
@@ -234,5 +234,6 @@ if __name__ == "__main__":
     gc.set_threshold(50_000, 20, 100)
     act_for(ROOT)
     only_owner_writes()
+    open_streams()
     suit_terminal()
     app()
