@@ -195,8 +195,9 @@ performance: images ## measure what the platform costs: the same programs inside
 
 .PHONY: analysis-performance simulated-coverage simulated-designs
 # On made-up campaigns in a temporary folder.
-analysis-performance: .wyeast/venv/.for-test ## measure how the cost of the analysis grows (AXES="rounds=3,30,300 nights", REPEAT=3, CAMPAIGNS=10000)
-	@$(PYTHON) -m tests.analysis.growth_benchmark $(call option,--axes,AXES) $(call option,--repeat,REPEAT)
+analysis-performance: .wyeast/venv/.for-test ## measure how the cost of the analysis grows (AXES="rounds=3,30,300 nights", REPEAT=3, CURVES=docs/growth, CAMPAIGNS=10000)
+	@$(PYTHON) -m tests.analysis.growth_benchmark $(call option,--axes,AXES) $(call option,--repeat,REPEAT) \
+	    $(call option,--curves,CURVES)
 	@$(PYTHON) -m analysis.simulation.history $(call option,--campaigns,CAMPAIGNS)
 
 simulated-designs: .wyeast/venv/.for-run ## simulate what campaign designs decide in the same time (TRIALS=200, BUDGET=644: seconds)
