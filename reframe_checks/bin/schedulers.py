@@ -288,9 +288,9 @@ def until_it_ends(poll: Callable[..., None]) -> Callable[..., None]:
 
     def poll_and_wait(scheduler: Any, *jobs: Any) -> None:
         poll(scheduler, *jobs)
-        if len(jobs) == 1 and jobs[0] is not None and not scheduler.finished(jobs[0]):
-            if has_ended(jobs[0].jobid, LOOKED_AT_S):
-                poll(scheduler, *jobs)
+        running = [one for one in jobs if one is not None and not scheduler.finished(one)]
+        if len(running) == len(jobs) == 1 and has_ended(running[0].jobid, LOOKED_AT_S):
+            poll(scheduler, *jobs)
 
     return poll_and_wait
 
