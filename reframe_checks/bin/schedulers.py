@@ -31,6 +31,7 @@ from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler
 from records.causes import one_line
 from reframe_checks.bin.output_limit import bounded
 from reframe_checks.bin.waiting import PENDING, WaitedTooLong, Waiting
+from reframe_checks.bin.waking import until_it_ends
 from reframe_checks.mixins.asking import NoAnswer, ask
 
 #: How long a command of a scheduler's may take, in seconds; it is asked again at the next poll.
@@ -278,7 +279,7 @@ def ask_in_time() -> None:
     """Have ReFrame ask all schedulers in this way, and end jobs that print without end."""
     SqueueJobScheduler.poll = bounded(poll_until_answered)
     SlurmJobScheduler.poll = bounded(poll_and_speak)
-    LocalJobScheduler.poll = bounded(LocalJobScheduler.poll)
+    LocalJobScheduler.poll = until_it_ends.noting(bounded(LocalJobScheduler.poll))
     slurm._SlurmJob.nodelist = property(nodelist_once)
     SlurmJobScheduler._cancel_if_pending_too_long = cancel_those_that_wait_too_long
     SgeJobScheduler.poll = poll_gridengine
