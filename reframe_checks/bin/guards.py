@@ -18,7 +18,8 @@ A pattern for names of checks is matched for a bounded time, and of what a launc
 nothing is shown that a terminal would obey.
 
 A job script on this machine is started by its full path, even if that contains a space, and is
-noticed to have ended as soon as it has.
+noticed to have ended as soon as it has. How long a job takes, or waits, is told by a clock that
+nobody sets.
 
 Checks also load quickly: what ReFrame repeats for each check is done once. To find who
 used a deprecated variable (one of its own), it reads the source of its whole call stack twice for
@@ -61,7 +62,7 @@ from records.acting_user import act_for, become, owner_of
 from records.files import only_owner_writes
 from reframe_checks.bin import schedulers, session
 from reframe_checks.bin.foreign import BoundedPattern, ShownOutput
-from reframe_checks.bin.waking import until_it_ends
+from reframe_checks.bin.waking import steady_time, until_it_ends
 from reframe_checks.mixins.cores import site_here
 from reframe_checks.mixins.recording import CAMPAIGN
 
@@ -311,6 +312,7 @@ def main() -> None:
     reframe.core.schedulers.local.osext = WholePath
     schedulers.ask_in_time()
     policies.time = until_it_ends
+    executors.time = steady_time
     # A round has the same folders in a session as in a process of its own.
     if CAMPAIGN:
         runtime.RuntimeContext._format_dirs = lambda self, *folders: folders

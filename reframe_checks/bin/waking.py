@@ -1,7 +1,8 @@
 """Notice at once that a launch of this machine has ended, and look at it rarely until then.
 
 ReFrame looks at a job in intervals: what passes between a launch's end and the next look is lost to
-every launch, and each look is work beside what is measured.
+every launch, and each look is work beside what is measured. It takes the time that has passed from
+a clock that can be set: it would end a job that has just begun, or wait for a day.
 """
 
 from __future__ import annotations
@@ -17,10 +18,26 @@ from typing import Any
 LOOK_AGAIN_S = 1.0
 
 
-class UntilItEnds:
-    """Stands in for the `time` module where ReFrame waits between two looks at a job."""
+class SteadyTime:
+    """Stands in for the `time` module where ReFrame tells how long something has taken."""
 
     def __init__(self) -> None:
+        self._zero = time.time() - time.monotonic()
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what is left as it is."""
+        return getattr(time, name)
+
+    def time(self) -> float:
+        """Return the time as it would be had nobody set the clock since this was made."""
+        return self._zero + time.monotonic()
+
+
+class UntilItEnds(SteadyTime):
+    """The same where ReFrame waits between two looks at a job."""
+
+    def __init__(self) -> None:
+        super().__init__()
         #: The process of the job of this machine that was looked at last and has not ended.
         self.process: int | None = None
 
@@ -34,11 +51,6 @@ class UntilItEnds:
             self.process = int(left[0].jobid) if len(left) == 1 else None
 
         return poll_and_note
-
-    @staticmethod
-    def time() -> float:
-        """Return the time, as the module does."""
-        return time.time()
 
     def sleep(self, seconds: float) -> None:
         """Return when the job has ended, or for a look at it.
@@ -62,4 +74,4 @@ class UntilItEnds:
             os.close(descriptor)
 
 
-until_it_ends = UntilItEnds()
+steady_time, until_it_ends = SteadyTime(), UntilItEnds()

@@ -1,4 +1,4 @@
-"""The end of a launch of this machine is noticed as it comes, and not at the next look."""
+"""The end of a launch is noticed as it comes, and a clock that is set makes nobody wait or end."""
 
 import os
 import subprocess
@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from reframe.frontend.executors import policies
 
 from reframe_checks.bin import waking
-from reframe_checks.bin.waking import UntilItEnds
+from reframe_checks.bin.waking import SteadyTime, UntilItEnds
 from tests.reframe_checks.conftest import StandIn
+from tests.reframe_checks.test_session import during_the_launch
 
 #: Whoever waits for so long waits for ever, in seconds.
 FOR_EVER_S = 1e6
@@ -95,3 +97,48 @@ def test_a_session_that_looks_once_in_an_age_ends_with_its_launches(stand_in: St
     stand_in.variables = {"RFM_POLL_RATE_MAX": rate, "RFM_POLL_RATE_MIN": rate}
     outcome = stand_in.run()
     assert outcome.code == 0 and len(outcome.launches) == 1, outcome.text
+
+
+DAY_S = 86400.0
+
+
+@pytest.mark.parametrize("step", [-DAY_S, DAY_S])
+def test_time_that_passes_is_none_of_a_clock_that_is_set(
+    step: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steady = SteadyTime()
+    began, real = steady.time(), time.time
+    assert abs(began - real()) < DAY_S / 2
+    monkeypatch.setattr(time, "time", lambda: real() + step)
+    assert 0 <= steady.time() - began < DAY_S / 2
+    # Whatever else the module has is left as it is.
+    assert steady.strftime is time.strftime
+
+
+def test_a_clock_that_is_set_back_makes_nobody_wait_until_it_is_as_late_again(
+    slept: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policies, "time", UntilItEnds())
+    options = {"poll_rate_max": 2, "poll_rate_min": 2, "poll_rate_decay": 0.1}
+    played = type("Runtime", (), {"get_option": lambda self, name: options.get(name[10:])})
+    monkeypatch.setattr(policies.rt, "runtime", played)
+    control = policies._PollController()
+    control.reset_poll_rate()
+    control.snooze()
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() - DAY_S)
+    control.snooze()
+    assert len(slept) == 2 and max(slept) <= 1.0
+
+
+def test_a_clock_that_is_set_during_a_launch_does_not_end_it(stand_in: StandIn) -> None:
+    stand_in.variables = {"PYTHONPATH": f"{stand_in.root}:{stand_in.project}"}
+    (stand_in.root / "sitecustomize.py").write_text(
+        "import os, time\nreal = time.time\n"
+        f"time.time = lambda: real() + {DAY_S} * os.path.exists({str(stand_in.root / 'set')!r})\n"
+    )
+    # As long as it takes to be looked at once more.
+    during_the_launch(stand_in, f"touch {stand_in.root}/set; sleep {2 * waking.LOOK_AGAIN_S}")
+    outcome = stand_in.run()
+    [launch] = outcome.launches
+    assert outcome.code == 0 and launch["outcome"] == "sound", launch["sentence"]
