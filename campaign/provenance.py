@@ -209,12 +209,12 @@ def describe_images(
     """
     described = {}
     for implementation in implementations:
-        image = trust.admit(root, implementation, site)
+        image, signature = trust.admit_by(root, implementation, site)
         shown = (image, "cat", "/opt/wyeast/manifest.json")
         told = said_by(*command("exec", *launch_options(alone=True), *shown))
         described[implementation] = {
             "sha256": images.entry_of(root, implementation)["sha256"],
-            "signature": trust.signature_status(root, implementation, site),
+            "signature": signature,
             "labels": images.labels(image),
             "manifest": inner_manifest(implementation, told) if told else None,
         }

@@ -287,8 +287,8 @@ def verify(root: Path, name: str) -> Path:
     return verified(root, name)[0]
 
 
-def verified(root: Path, name: str) -> tuple[Path, tuple[int, ...]]:
-    """Return the path of an image as `verify` does, and the state in which the file was read."""
+def verified(root: Path, name: str) -> tuple[Path, tuple[int, ...], dict[str, Any]]:
+    """Return the path of an image as `verify` does, the state in which it was read, its entry."""
     entry = entry_of(root, name)
     implementation, _ = split_variant(name)
     path = store.path_of(root, entry)
@@ -305,7 +305,7 @@ def verified(root: Path, name: str) -> tuple[Path, tuple[int, ...]]:
             f"that was built; remove it and build it again: {BUILD_COMMAND} "
             f"IMAGES={implementation}"
         )
-    return path, state
+    return path, state, entry
 
 
 @cache

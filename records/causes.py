@@ -134,6 +134,8 @@ def _without_mark(line: str) -> str:
 
 def one_line(text: str, longest: int = LONGEST) -> str:
     """Return a text as one line of printable characters, cut at a length."""
+    if len(text) <= longest and text.isprintable() and text == " ".join(text.split()):
+        return text
     # The input is bounded too, generously compared with what is kept.
     words = " ".join(ESCAPES.sub(" ", text[: 20 * longest]).split())
     line = "".join(one if one.isprintable() else REPLACED for one in words)

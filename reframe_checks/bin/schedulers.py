@@ -10,9 +10,7 @@ scheduler is waited for without end.
 
 from __future__ import annotations
 
-import os
 import re
-import select
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -23,7 +21,7 @@ from xml.etree.ElementTree import ParseError
 
 import reframe.core.exceptions as errors
 import reframe.utility.osext as osext
-from reframe.core.schedulers import lsf, pbs, sge, slurm
+from reframe.core.schedulers import flux, local, lsf, oar, pbs, sge, slurm
 from reframe.core.schedulers.local import LocalJobScheduler
 from reframe.core.schedulers.lsf import LsfJobScheduler
 from reframe.core.schedulers.pbs import PbsJobScheduler, PbsProJobScheduler
@@ -33,6 +31,7 @@ from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler
 from records.causes import one_line
 from reframe_checks.bin.output_limit import bounded
 from reframe_checks.bin.waiting import PENDING, WaitedTooLong, Waiting
+from reframe_checks.bin.waking import steady_time, until_it_ends
 from reframe_checks.mixins.asking import NoAnswer, ask
 
 #: How long a command of a scheduler's may take, in seconds; it is asked again at the next poll.
@@ -45,8 +44,6 @@ FORGOTTEN_S = 60.0
 #: to say that it does not until the job is given up, in seconds.
 HEARD_S = 60.0
 UNHEARD_S = 60.0
-#: How long the end of a process of this machine is awaited until it is looked at again, in seconds.
-LOOKED_AT_S = 0.1
 
 
 def state_in_queue(jobid: str) -> str | None:
@@ -278,48 +275,19 @@ class Answered:
         return osext.run_command(command, *words, timeout=timeout or PATIENCE_S, **more)
 
 
-def until_it_ends(poll: Callable[..., None]) -> Callable[..., None]:
-    """Return a local scheduler's poll that waits for the end of a job, and then polls again.
-
-    ReFrame sleeps between two polls, longer and longer: what is left of a sleep when a launch ends
-    is lost between two launches. This returns when the kernel says that the process has ended, and
-    looks at nothing while it runs. Of several jobs, none is waited for.
-    """
-
-    def poll_and_wait(scheduler: Any, *jobs: Any) -> None:
-        poll(scheduler, *jobs)
-        running = [one for one in jobs if one is not None and not scheduler.finished(one)]
-        if len(running) == len(jobs) == 1 and has_ended(running[0].jobid, LOOKED_AT_S):
-            poll(scheduler, *jobs)
-
-    return poll_and_wait
-
-
-def has_ended(pid: int, seconds: float) -> bool:
-    """Wait for the end of a process; return whether it came. A kernel before 5.3 cannot tell."""
-    try:
-        descriptor = os.pidfd_open(int(pid))
-    except (AttributeError, OSError, TypeError, ValueError):
-        return False
-    try:
-        waiting = select.poll()
-        waiting.register(descriptor, select.POLLIN)
-        return bool(waiting.poll(1000 * seconds))
-    finally:
-        os.close(descriptor)
-
-
 def ask_in_time() -> None:
     """Have ReFrame ask all schedulers in this way, and end jobs that print without end."""
     SqueueJobScheduler.poll = bounded(poll_until_answered)
     SlurmJobScheduler.poll = bounded(poll_and_speak)
-    LocalJobScheduler.poll = until_it_ends(bounded(LocalJobScheduler.poll))
+    LocalJobScheduler.poll = until_it_ends.noting(bounded(LocalJobScheduler.poll))
     slurm._SlurmJob.nodelist = property(nodelist_once)
     SlurmJobScheduler._cancel_if_pending_too_long = cancel_those_that_wait_too_long
     SgeJobScheduler.poll = poll_gridengine
     LsfJobScheduler.poll = lambda scheduler, *jobs: forgotten.poll(scheduler, *jobs)
     for scheduler in (PbsJobScheduler, PbsProJobScheduler, LsfJobScheduler, SgeJobScheduler):
         scheduler.poll = bounded(patient(scheduler.poll))
+    for module in (local, slurm, pbs, lsf, sge, oar, flux):
+        module.time = steady_time
     for module in (slurm, pbs, lsf, sge):
         module.osext = Answered()
         module._run_strict = partial(module.osext.run_command, check=True)

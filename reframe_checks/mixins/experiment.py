@@ -188,15 +188,14 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
             start = self.start_of([self.program, *self.program_arguments])
             # The fixture did this already, but an image can be replaced during a campaign, and a
             # key expire.
-            path = trust.admit(ROOT, self.implementation(), self.site())
-            self.image.signature = trust.signature_status(ROOT, self.implementation(), self.site())
+            image, self.image.signature = trust.admit_by(ROOT, self.implementation(), self.site())
         except (CannotStart, images.ImageError) as error:
             raise SanityError(str(error)) from None
         # A program may leave one with its user's rights (setuid), which others would start.
         Path(self.stagedir).chmod(0o700)
         work_folder(self.stagedir).mkdir()
         platform = QuotedApptainer()
-        platform.image = str(path)
+        platform.image = str(image.path)
         alone = self.has_container_alone()
         platform.isolation = isolation(ROOT, Path(self.stagedir), alone, start.together)
         platform.options = start.container
@@ -221,8 +220,7 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
     def refuse_another_image(self) -> None:
         """Raise if the image was replaced: a job may wait for hours after its admission."""
         try:
-            images.verify(ROOT, self.implementation())
-            found = images.entry_of(ROOT, self.implementation())["sha256"]
+            found = images.verified(ROOT, self.implementation())[2]["sha256"]
         except images.ImageError as error:
             raise SanityError(f"it is uncertain which image ran: {error}") from None
         if found != self.image.sha256:

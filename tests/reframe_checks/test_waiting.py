@@ -2,14 +2,13 @@
 
 import io
 import os
-import subprocess
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import reframe.core.exceptions as errors
-from reframe.core.schedulers import lsf, pbs, sge
+from reframe.core.schedulers import flux, local, lsf, oar, pbs, sge
 from reframe.core.schedulers import slurm as slurm_of_reframe
 
 from campaign.progress import CampaignProgress
@@ -44,39 +43,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-class Local:
-    """A scheduler of this machine; a job ends once it was polled."""
-
-    polls: int = 0
-
-    def poll(self, *jobs: SimpleNamespace) -> None:
-        self.polls += 1
-        for job in jobs:
-            job.done = job.process.poll() is not None
-            job.process.stdin.close()
-
-    def finished(self, job: SimpleNamespace) -> bool:
-        return bool(job.done)
-
-
-def test_the_end_of_a_local_process_is_awaited_and_not_slept_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(schedulers, "LOOKED_AT_S", 600.0)
-    patient = schedulers.until_it_ends(Local.poll)
-    for together in (1, 2):
-        local = Local()
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
-            assert not schedulers.has_ended(process.pid, 0.01)
-            job = SimpleNamespace(process=process, jobid=process.pid, done=False)
-            patient(local, *[job] * together)
-            # Of several jobs none is waited for.
-            assert (local.polls, job.done) == ((2, True) if together == 1 else (1, False))
-    # Of what is no process of this machine any more, or was none yet, nothing is awaited.
-    assert not schedulers.has_ended(process.pid, 600)
-    assert not schedulers.has_ended(cast(int, None), 600)
 
 
 def test_what_grid_engine_could_not_start_is_deleted_and_said() -> None:
@@ -347,6 +313,8 @@ def asked_in_time(monkeypatch: pytest.MonkeyPatch) -> list[ModuleType]:
     for module in modules:
         for attribute in ("osext", "_run_strict"):
             monkeypatch.setattr(module, attribute, getattr(module, attribute))
+    for module in (local, oar, flux, *modules):
+        monkeypatch.setattr(module, "time", module.time)
     changed = {one for module in [*modules, schedulers] for one in vars(module).values()
                if isinstance(one, type) and "poll" in vars(one)}  # fmt: skip
     for one in changed:
