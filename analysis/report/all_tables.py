@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.comparison.caveats.clock_limited import limited_table
+from analysis.comparison.caveats.limited import limited_tables
 from analysis.comparison.metrics import metrics
 from analysis.comparison.result import Comparison
 from analysis.comparison.tables import (
@@ -43,7 +43,7 @@ def all_tables(
     """Return every table that is not empty, each row with its origin."""
     campaign, names = comparison.campaign, comparison.launch_names
     others = [
-        *models.rates, *models.derived, limited_table(comparison),
+        *models.rates, *models.derived, *limited_tables(comparison),
         plane.points if plane else None, start_up_table(parts), *profile_data(profiles),
     ]  # fmt: skip
     return [
