@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.comparison.caveats.limited import limited_tables
+from analysis.comparison.caveats.placement import placement_table
 from analysis.comparison.metrics import metrics
 from analysis.comparison.result import Comparison
 from analysis.comparison.tables import (
@@ -43,7 +44,7 @@ def all_tables(
     """Return every table that is not empty, each row with its origin."""
     campaign, names = comparison.campaign, comparison.launch_names
     others = [
-        *models.rates, *models.derived, *limited_tables(comparison),
+        *models.rates, *models.derived, *limited_tables(comparison), placement_table(comparison),
         plane.points if plane else None, start_up_table(parts), *profile_data(profiles),
     ]  # fmt: skip
     return [

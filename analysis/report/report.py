@@ -10,6 +10,7 @@ from markupsafe import Markup
 from analysis.comparison.answer import sentences_of, tally
 from analysis.comparison.caveats.image_caveats import image_caveats
 from analysis.comparison.caveats.limited import LIMITS
+from analysis.comparison.caveats.placement import NAME as PLACEMENT
 from analysis.comparison.compare import compare, looks_of
 from analysis.comparison.metrics import metrics
 from analysis.comparison.ranking import by_experiment, ranked
@@ -247,6 +248,7 @@ def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> P
         row_names=row_names(comparison),
         derived=for_people(models.derived),
         limited=[table for table in tables if table.name in {limit.name for limit in LIMITS}],
+        placement=next((table for table in tables if table.name == PLACEMENT), None),
         hpl=next((table for table in models.rates if table.name == HPL), None),
         node_rates=[table for table in models.rates if table.name != HPL],
         pair_maps=pair_maps(models.node_pairs),
