@@ -28,6 +28,12 @@ def end_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
+def worlds(manifest: Manifest) -> dict[str, list[int]]:
+    """Return the variables that have the numbers of ranks which a campaign has chosen."""
+    chosen = {"WYEAST_RANKS": manifest.ranks, "WYEAST_RANKS_PER_NODE": manifest.ranks_per_node}
+    return {name: numbers for name, numbers in chosen.items() if numbers}
+
+
 def measures_once(manifest: Manifest) -> bool:
     """Return whether a campaign has what is compared with nothing measured but once.
 
@@ -146,6 +152,8 @@ class ReframeSession:
         command += ["-n", manifest.checks] if manifest.checks else ["-T", VALIDATION]
         if measures_once(manifest):
             environment[ONCE] = "1"
+        for name, numbers in worlds(manifest).items():
+            environment[name] = ",".join(map(str, numbers))
         if manifest.time_limit:
             command += ["-S", f"time_limit={manifest.time_limit}"]
         if manifest.raw_by_rank:
