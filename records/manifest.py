@@ -129,7 +129,8 @@ DECIDED_BY: Literal[4] = 4
 DECLARED = (
     "schema", "campaign", "name", "site", "tier", "created_utc", "checks", "study", "like",
     "time_limit", "raw_by_rank", "all_pairs", "ranks", "ranks_per_node", "order_seed", "design",
-    "repeat_beyond", "images", "host_mpi", "site_data", "inputs", "machine", "environment", "software", "night",
+    "repeat_beyond", "images", "host_mpi", "site_data", "inputs", "machine", "environment",
+    "software", "night",
 )  # fmt: skip
 
 
