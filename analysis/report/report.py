@@ -20,6 +20,7 @@ from analysis.comparison.winners import NAME as WINNERS
 from analysis.figures.axes import legend_mark
 from analysis.models.all_tables import Models
 from analysis.models.linpack import NAME as HPL
+from analysis.models.over_ranks import NAME as OVER_RANKS
 from analysis.models.profile import ProfiledCell, profiled_cells
 from analysis.models.start_up import parts_of, start_up_rows
 from analysis.report.all_tables import all_tables
@@ -246,7 +247,7 @@ def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> P
         plane=plane,
         median_rows=median_rows,
         row_names=row_names(comparison),
-        derived=for_people(models.derived),
+        derived=for_people([*models.derived, *(one for one in tables if one.name == OVER_RANKS)]),
         limited=[table for table in tables if table.name in {limit.name for limit in LIMITS}],
         placement=next((table for table in tables if table.name == PLACEMENT), None),
         hpl=next((table for table in models.rates if table.name == HPL), None),
