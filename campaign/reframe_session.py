@@ -11,6 +11,7 @@ from pathlib import Path
 
 from campaign import provenance
 from campaign.progress import CampaignProgress
+from campaign.quiet import looked_ms
 from records import files as folder
 from records import processes, reframe_reports
 from records.environment import for_reframe
@@ -144,6 +145,7 @@ class ReframeSession:
             "WYEAST_TIER": manifest.tier,
             "WYEAST_IMAGES": ",".join(manifest.images),
             "WYEAST_CAMPAIGN": str(self.campaign),
+            "WYEAST_NOISE_MS": str(looked_ms(manifest)),
             processes.MARK: str(self.campaign),
             "WYEAST_ROUND": str(number),
             "WYEAST_ORDER_SEED": str(manifest.order_seed + (0 if self.is_told else number)),

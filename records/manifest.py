@@ -17,6 +17,7 @@ from records import files
 from records.base import CampaignError, Count, Duration, ExitCode, Number, RoundNumber
 from records.disturbance import Often, Outside
 from records.nodes import BOUNDS, possible
+from records.noise import Quiet
 
 FILE = "manifest.json"
 MANIFEST_SCHEMA = "wyeast-campaign-1"
@@ -219,6 +220,8 @@ class Manifest(Part):
     tested_once: bool = False
     #: How often what comes from outside may happen in a launch before its block is measured again.
     repeat_beyond: dict[Outside, Often] = {}
+    #: How quiet its nodes were when it began, where that was looked at.
+    quiet: Quiet | None = None
     raw_removed_utc: Utc | None = None
     #: Why it was not proven when its raw output was removed (`records.proof`).
     doubts: list[str] | None = None

@@ -35,6 +35,7 @@ from records.emulation import EmulationIterations, EmulationResult
 from records.ending import End
 from records.node_pairs import NodePairsRound
 from records.node_rates import DgemmResult, LinpackSolve, StreamResult
+from records.noise import Noise
 from records.su3 import Su3Iterations, Su3Proof, Su3Result
 
 Result = (
@@ -44,6 +45,7 @@ Result = (
     | Latency
     | Transport
     | Fabric
+    | Noise
     | Startup
     | StartupDurations
     | Communication
@@ -62,6 +64,7 @@ RESULTS: dict[str, type[Result]] = {
     "latency": Latency,
     "transport": Transport,
     "fabric": Fabric,
+    "noise": Noise,
     "startup": Startup,
     "startup_durations": StartupDurations,
     "emulation": EmulationResult,

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from records.ending import Told, by_rank, numbers_of, told_in
+from records.noise import Noise
+from records.program_output import read_program_output
 from tests.benchmarks.conftest import Built
 
 pytestmark = pytest.mark.real
@@ -40,3 +42,16 @@ def test_a_start_says_where_ranks_are_and_counts_nothing(built: Built, tmp_path:
     found = told(built, tmp_path / "out", ["startup"])
     assert found.placement and found.waiting is None
     assert all(map(numbers_of, by_rank(found.placement.processors)))
+
+
+def test_a_preflight_looks_how_quiet_its_host_is(built: Built, tmp_path: Path) -> None:
+    done = built.run("preflight", "--noise-ms", "200")
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "out"
+    out.write_text(done.stdout)
+    [seen] = [one for one in read_program_output(out).results if isinstance(one, Noise)]
+    assert seen.looked_s >= 0.2 and seen.time_s.median > 1e-4
+    # Faster than any clock that is made, or than a hundredth of one, it is not.
+    assert 1e7 < seen.slowest_hz <= seen.fastest_hz < 1e11
+    quiet = built.run("preflight")
+    assert quiet.returncode == 0 and '"noise"' not in quiet.stdout
