@@ -203,7 +203,7 @@ simulated-designs: .wyeast/venv/.for-run ## simulate what campaign designs decid
 simulated-coverage: .wyeast/venv/.for-run ## simulate how often intervals contain a known truth and verdicts are false (TRIALS=500)
 	@$(PYTHON) -m analysis.simulation.coverage $(call option,--trials,TRIALS)
 
-cluster-up: setup ## start a cluster in a box (NODES=4, LINK=100mbit|1gbit|10gbit|none, SCHEDULER=slurm|sge)
+cluster-up: setup ## start a cluster in a box (NODES=4, LINK=10mbit|100mbit|1gbit|10gbit|none, SCHEDULER=slurm|sge)
 	@$(CLUSTER) up $(call option,--nodes,NODES) $(call option,--link,LINK) \
 	    $(call option,--scheduler,SCHEDULER)
 
