@@ -11,7 +11,8 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
 from records.communication import ALONE, BESIDE, COMPUTING
-from reframe_checks.mixins.communicating import AskedPoint, Communicating
+from reframe_checks.mixins.communicating import AskedPoint
+from reframe_checks.mixins.scaled import Scaled
 from reframe_checks.mixins.tiers import VALIDATION, of_tier
 
 BARRIERS = {"barrier", "dissemination-barrier"}
@@ -63,7 +64,7 @@ SUITES = {
 }
 
 
-class NamedCollectives(Communicating):
+class NamedCollectives(Scaled):
     """A suite of the program `collective` that runs where a campaign names it."""
 
     program = "collective"
@@ -115,7 +116,7 @@ class Beginnings(NamedCollectives):
 
     def cell_parameters(self) -> dict[str, str | int]:
         """Return what identifies the cell."""
-        return {"begun": self.begun, "ranks": self.num_tasks}
+        return {"begun": self.begun, **super().cell_parameters()}
 
     def arguments(self) -> list[str]:
         """Return the operations and how they begin."""

@@ -16,9 +16,9 @@ from reframe.core.builtins import parameter, performance_function, run_after, ru
 from reframe.core.exceptions import SanityError
 
 from records.communication import Communication, PingPong
+from records.ending import told_in
 from records.imb import read_imb_output
 from records.netpipe import read_netpipe_hosts, read_netpipe_output
-from records.program_output import disturbances_in
 from reframe_checks.mixins.agreement import (
     Agreement,
     Circumstances,
@@ -262,7 +262,7 @@ class CrossValidation(Experiment):
     def other_stops(self) -> list[int | None]:
         """Return what our program counted in earlier turns; the others do not count."""
         earlier = [self.stage(f"{self.program}.{turn}.stdout") for turn in self.turns()[:-1]]
-        return [None, *(disturbances_in(path)["stopped"] for path in earlier)]
+        return [None, *(told_in(path).stopped for path in earlier)]
 
     def other_files(self) -> dict[str, Path]:
         """Return what the other launches of the job left, and the table of the agreement."""

@@ -6,7 +6,8 @@ from itertools import product
 import reframe as rfm
 from reframe.core.builtins import run_after
 
-from reframe_checks.mixins.communicating import AskedPoint, Communicating
+from reframe_checks.mixins.communicating import AskedPoint
+from reframe_checks.mixins.scaled import Scaled
 from reframe_checks.mixins.tiers import VALIDATION, of_tier
 
 #: By what the program asks for, and as it calls the group.
@@ -21,7 +22,7 @@ ITERATIONS = of_tier(quick=50, paper=1000)
 
 
 @rfm.simple_test
-class Neighbours(Communicating):
+class Neighbours(Scaled):
     """Every rank sends to its neighbours in a graph, one block for all or one for each."""
 
     descr = "exchanges with the neighbours of a graph"

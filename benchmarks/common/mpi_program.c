@@ -4,7 +4,9 @@
 #include "disturbances.h"
 #include "leaving.h"
 #include "options.h"
+#include "placement.h"
 #include "records.h"
+#include "waiting.h"
 #include "written.h"
 
 void begin_program(const program_description *program, int *argc, char ***argv)
@@ -36,14 +38,17 @@ void begin_output(const program_description *program)
     if (!parameters || print_header(stdout, program->name, parameters))
         leave_at_once(program->name, "no memory for the header");
     free(parameters);
+    begin_waiting();
 }
 
 void end_program(const program_description *program, size_t results)
 {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const rank_ends ends = ends_of_all_ranks();
     const disturbances counted = disturbances_of_all_ranks();
-    const char *lost = rank == 0 ? print_end_of(stdout, results, counted) : NULL;
+    const char *lost = rank == 0 ? print_end_of(stdout, results, counted, ends) : NULL;
+    free(ends.of);
     if (lost)
         fprintf(stderr, "%s: standard output could not be written: %s\n", program->name, lost);
     free_options(program);

@@ -9,8 +9,10 @@
 
 #include "../common/clock.h"
 #include "../common/disturbances.h"
+#include "../common/placement.h"
 #include "../common/record_pieces.h"
 #include "../common/summary.h"
+#include "../common/waiting.h"
 #include "../common/written.h"
 
 const char *chosen_class;
@@ -55,6 +57,7 @@ void begin_benchmark(const program_description *program, const char *benchmark, 
         printf("\n\n %s of the NAS Parallel Benchmarks, class %s, by Wyeast %s\n\n", benchmark,
                chosen_class, PROGRAM_VERSION);
     print_hosts(program);
+    begin_waiting();
 }
 
 void *reserve(const program_description *program, size_t count, size_t bytes)
@@ -187,11 +190,12 @@ void end_benchmark(const program_description *program, const run_summary *summar
     int rank, ranks, code = EXIT_SOUND;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const rank_ends ends = ends_of_all_ranks();
     const disturbances counted = disturbances_of_all_ranks();
     if (rank == 0) {
         int right = verified->compared > 0 && verified->failed == 0;
         print_run(summary, times, ranks, right);
-        print_disturbances(stdout, counted);
+        print_disturbances(stdout, counted, ends);
         if (!right)
             fprintf(stderr, "%s: wrong answer: %s\n", program->name,
                     verified->failed ? verified->first.text : "nothing was compared");
@@ -199,6 +203,7 @@ void end_benchmark(const program_description *program, const run_summary *summar
         if (see_output_written(program->name))
             code = EXIT_FAILED;
     }
+    free(ends.of);
     free_options(program);
     leave_with_code_of_rank_0(code);
 }

@@ -10,6 +10,7 @@
 #include "../common/arguments.h"
 #include "../common/disturbances.h"
 #include "../common/leaving.h"
+#include "../common/placement.h"
 #include "../common/record_pieces.h"
 #include "../common/records.h"
 #include "../common/written.h"
@@ -224,7 +225,9 @@ int main(int argc, char **argv)
         print_durations(chosen.since, times + 2 * ranks, times, times + ranks, heard, ranks);
 
     const disturbances counted = disturbances_of_all_ranks();
-    const char *lost = rank == 0 ? print_end_of(stdout, results, counted) : NULL;
+    const rank_ends ends = ends_of_all_ranks();
+    const char *lost = rank == 0 ? print_end_of(stdout, results, counted, ends) : NULL;
+    free(ends.of);
     if (lost)
         fprintf(stderr, PROGRAM ": standard output could not be written: %s\n", lost);
     free(times);
