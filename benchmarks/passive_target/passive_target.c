@@ -9,6 +9,7 @@
 #include "../common/buffers.h"
 #include "../common/communication.h"
 #include "../common/computation.h"
+#include "../common/end_of_access.h"
 #include "../common/leaving.h"
 #include "../common/options.h"
 #include "../common/standard.h"
@@ -59,8 +60,9 @@ static void measure(access *a, const char *target)
         snprintf(row, sizeof row, " %lld in a row", in_a_row);
     snprintf(method, sizeof method, "%s%s%s", a->window.kind, row, computes ? " computing" : "");
     a->operations = computes ? operations_for(COMPUTING_S) : 0;
-    verified_operation operation = {{.run = run_access, .context = a, .settle = settle_accesses,
-                                     .timed_by_rank_0 = 1},
+    const int waits = strcmp(plan.synchronisation, "window") == 0;
+    verified_operation operation = {{.run = run_access, .before = waits ? await_end_of_access : NULL,
+                                     .context = a, .settle = settle_accesses, .timed_by_rank_0 = 1},
                                     prepare_access, verify_access};
     const int moves = a->rank == ORIGIN ? a->kind->writes : a->kind->fetches;
     communication about = {a->kind->name, method, "pair", 2, a->bytes, 

@@ -12,7 +12,9 @@
 #include "../common/ranks_alike.h"
 #include "../common/records.h"
 #include "fabric.h"
+#include "library_variables.h"
 #include "loaded_library.h"
+#include "topology.h"
 #include "trips.h"
 
 #define LONG_ITERATIONS ((size_t)10) /* A slow network takes a fifth of a second for each. */
@@ -227,7 +229,13 @@ int main(int argc, char **argv)
                "\"distinct_hosts\":%d}\n",
                ranks, of_host.texts);
     results += print_libraries(rank);
+    const long topologies = print_topologies(sys, &of_host);
+    if (topologies < 0)
+        leave_at_once(program.name, "no memory");
+    results += (size_t)topologies;
+    library_counters *counters = rank == 0 ? begin_counters() : NULL;
     results += print_trips(rank, &own, &of_host);
+    results += print_library_variables(counters);
     free_alike(&of_host);
     end_program(&program, results);
 }
