@@ -32,7 +32,7 @@ WRONG: list[list[str]] = [
     ["calibrate", "no-such-site", "--sites", "T"], ["accept-references", "no", "--sites", "T"],
     ["study", "no-such"], ["study", "iit", "N"], ["study", "iit", "--page"],
     ["study", "iit", "--html", "N/x.html"], ["models", "N"], ["scaling", "N"], ["overlap", "C"],
-    ["guidelines", "N"], ["nodes", "C"], ["linpack", "N"], ["cycles", "C"], ["profile", "C"],
+    ["guidelines", "N"], ["nodes", "C"], ["library", "C"], ["linpack", "N"], ["cycles", "C"], ["profile", "C"],
     ["plot", "C", "-e", "NoSuch"], ["plot", "C", "-e", "Linpack"],
     ["report", "N"], ["report", "C", "--base", "no-such"], ["report", "C", "-o", "N/x.html"],
     ["export", "C", "-o", "F"], ["export", "N"], ["ingest", "N"], ["conclude", "N"],
