@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/buffers.h"
 #include "../common/clock.h"
 #include "../common/disturbances.h"
 #include "../common/record_pieces.h"
@@ -57,18 +58,28 @@ void begin_benchmark(const program_description *program, const char *benchmark, 
     print_hosts(program);
 }
 
-void *reserve(const program_description *program, size_t count, size_t bytes)
+static void *demand(const program_description *program, void *memory, size_t count, size_t bytes)
 {
-    void *memory = NULL;
-    if (count <= SIZE_MAX / bytes)
-        memory = malloc(count ? count * bytes : 1);
     if (!memory) {
         complaint about;
         complain(&about, "no memory for %zu times %zu bytes", count, bytes);
         leave_at_once(program->name, about.text);
     }
+    return memory;
+}
+
+void *reserve(const program_description *program, size_t count, size_t bytes)
+{
+    const int fits = count <= SIZE_MAX / bytes;
+    void *memory = demand(program, fits ? malloc(count ? count * bytes : 1) : NULL, count, bytes);
     memset(memory, 0, count * bytes);
     return memory;
+}
+
+void *reserve_huge(const program_description *program, size_t count, size_t bytes)
+{
+    const int fits = count <= SIZE_MAX / bytes;
+    return demand(program, fits ? on_huge_pages(count * bytes) : NULL, count, bytes);
 }
 
 /* The seconds that the section takes now, by the slowest rank; on rank 0. */

@@ -34,6 +34,10 @@ void begin_benchmark(const program_description *program, const char *benchmark, 
 /* Touched memory for so many things; where there is none the program ends. */
 void *reserve(const program_description *program, size_t count, size_t bytes);
 
+/* The same for what is large and gone through at random, or by itself: on huge pages. Several arrays that a
+ * loop goes through side by side would meet in the same lines of the cache. */
+void *reserve_huge(const program_description *program, size_t count, size_t bytes);
+
 /* The part of n things that part number `which` of `parts` has: its first one, for which = parts
  * the end. */
 long long first_of_part(long long n, int parts, int which);
