@@ -73,7 +73,7 @@ def noise(width: float, count: int, seed: int = 1) -> list[float]:
 
 
 def test_a_run_that_drifts_past_the_right_plaquette_is_refused() -> None:
-    """Its mean is right and its single values lie close; that they drift is in how alike neighbours are."""
+    """Its mean is right and its single values lie close; neighbours are too much alike."""
     drift = [0.35 + 0.1 * i / 299 + more for i, more in enumerate(noise(0.01, 300))]
     simulation = result(
         plaquette=0.4007, plaquette_error=error_of_mean(drift), trajectories=len(drift)
