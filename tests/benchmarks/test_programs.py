@@ -104,7 +104,8 @@ def test_preflight_asks_the_library_and_the_kernel(built: Built, tmp_path: Path)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"{text}\n")
     variable, name = LIMITS[built.implementation.split("-")[0]]
-    done = built.run("preflight", "--sys", str(tmp_path), **{variable: "23456"})
+    limit: dict[str, Any] = {variable: "23456"}
+    done = built.run("preflight", "--sys", str(tmp_path), **limit)
     assert done.returncode == 0, done.stderr
     records = {str(r.get("operation")): r for r in read(done.stdout, tmp_path / "out")}
     said = records["control_variables"]["variables"]

@@ -30,7 +30,7 @@ def test_the_tables_of_a_campaign(tmp_path: Path) -> None:
     truth = {name: Truth(1e-6, 1e9, 1e9) for name in ("bound", "free")}
     synthetic = Synthetic(tmp_path / "campaign", truth, rounds=0)
     synthetic.write()
-    said = [
+    said: list[dict[str, Any]] = [
         {"operation": "topology", "host": "a", "objects": OBJECTS},
         {"operation": "control_variables", "variables": {"eager_limit": "4096"}},
         {"operation": "performance_variables", "variables": {"sent": [1, 25]}},
