@@ -16,12 +16,13 @@
 
 const char *chosen_class;
 const char *const class_names[] = {"S", "W", "A", "B", "C", NULL};
+const char *const large_class_names[] = {"S", "W", "A", "B", "C", "D", "E", NULL};
 double least_seconds;
 
 size_t class_index(void)
 {
     size_t index = 0;
-    while (index + 1 < CLASSES && strcmp(class_names[index], chosen_class) != 0)
+    while (index + 1 < LARGE_CLASSES && strcmp(large_class_names[index], chosen_class) != 0)
         index++;
     return index;
 }

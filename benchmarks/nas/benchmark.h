@@ -11,10 +11,12 @@
 
 /* The row of a program's table of options for the class. */
 extern const char *chosen_class;
-extern const char *const class_names[];
-#define CLASS_OPTION                                                                               \
+extern const char *const class_names[], *const large_class_names[];
+#define CLASS_OPTION_OF(known)                                                                     \
     {.name = "class", .kind = OPTION_CHOICE, .value = &chosen_class, .initial = "S",               \
-     .names = class_names, .help = "the size of the problem, as NPB defines it"}
+     .names = (known), .help = "the size of the problem, as NPB defines it"}
+#define CLASS_OPTION CLASS_OPTION_OF(class_names)
+#define LARGE_CLASS_OPTION CLASS_OPTION_OF(large_class_names)
 
 /* The row for how long the timed section is repeated: NPB has it once, which in small classes is one
  * time of milliseconds, at the mercy of a single interruption. */
