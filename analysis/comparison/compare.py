@@ -91,7 +91,7 @@ def uncorrected(
             if other != chosen and other in others
         }
         unjudged = UNFINISHED if campaign.awaits_test else ""
-        unjudged = OVERSUBSCRIBED if record.oversubscribed else unjudged
+        unjudged = OVERSUBSCRIBED if found.oversubscribed else unjudged
         step = found.step(*rounds)
         verdicts = {
             other: Verdict(
@@ -109,7 +109,7 @@ def uncorrected(
                 name=found.name,
                 experiment=record.experiment,
                 series=found.series,
-                oversubscribed=record.oversubscribed,
+                oversubscribed=found.oversubscribed,
                 parameters=dict(record.parameters),
                 estimates={
                     other: estimates_of(rounds[other], found.refined.get(other, {}))
