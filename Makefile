@@ -173,8 +173,9 @@ MEASURE = $(PYTHON) -m campaign $(call option,--site,SITE) $(call option,--tier,
     $(call option,--resume,RESUME) $(call flag,--estimate,ESTIMATE) \
     $(call option,--host-mpi,HOST_MPI) $(call flag,--raw-by-rank,RAW_BY_RANK) \
     $(call flag,--all-pairs,ALL_PAIRS) \
+    $(call option,--ranks,RANKS) $(call option,--ranks-per-node,RANKS_PER_NODE) \
     $(call option,--study,STUDY) $(call option,--driver,DRIVER)
-run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS or BUDGET=15m, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, ALL_PAIRS=1, RESUME, ESTIMATE, STUDY, DRIVER=job, IMAGES_FROM, BUILDER, BOOTSTRAP)
+run: .wyeast/venv/.for-run ## measure a campaign and report it (SITE, TIER, ROUNDS or BUDGET=15m, IMAGES, CHECKS, HOST_MPI, RAW_BY_RANK, ALL_PAIRS=1, RANKS=2,4,8, RANKS_PER_NODE=1,2, RESUME, ESTIMATE, STUDY, DRIVER=job, IMAGES_FROM, BUILDER, BOOTSTRAP)
 	@. ./activate && $(MEASURE) --look $(if $(filter file,$(origin SITE)),--site-by-default)
 	@$(MAKE) --no-print-directory images
 	@. ./activate && $(SUBMIT) $(MEASURE)
@@ -197,8 +198,9 @@ performance: images ## measure what the platform costs: the same programs inside
 
 .PHONY: analysis-performance simulated-coverage simulated-designs
 # On made-up campaigns in a temporary folder.
-analysis-performance: .wyeast/venv/.for-test ## measure how the cost of the analysis grows (AXES="rounds=3,30,300 nights", REPEAT=3, CAMPAIGNS=10000)
-	@$(PYTHON) -m tests.analysis.growth_benchmark $(call option,--axes,AXES) $(call option,--repeat,REPEAT)
+analysis-performance: .wyeast/venv/.for-test ## measure how the cost of the analysis grows (AXES="rounds=3,30,300 nights", REPEAT=3, CURVES=docs/growth, CAMPAIGNS=10000)
+	@$(PYTHON) -m tests.analysis.growth_benchmark $(call option,--axes,AXES) $(call option,--repeat,REPEAT) \
+	    $(call option,--curves,CURVES)
 	@$(PYTHON) -m analysis.simulation.history $(call option,--campaigns,CAMPAIGNS)
 
 simulated-designs: .wyeast/venv/.for-run ## simulate what campaign designs decide in the same time (TRIALS=200, BUDGET=644: seconds)
@@ -207,7 +209,7 @@ simulated-designs: .wyeast/venv/.for-run ## simulate what campaign designs decid
 simulated-coverage: .wyeast/venv/.for-run ## simulate how often intervals contain a known truth and verdicts are false (TRIALS=500)
 	@$(PYTHON) -m analysis.simulation.coverage $(call option,--trials,TRIALS)
 
-cluster-up: setup ## start a cluster in a box (NODES=4, LINK=100mbit|1gbit|10gbit|none, SCHEDULER=slurm|sge)
+cluster-up: setup ## start a cluster in a box (NODES=4, LINK=10mbit|100mbit|1gbit|10gbit|none, SCHEDULER=slurm|sge)
 	@$(CLUSTER) up $(call option,--nodes,NODES) $(call option,--link,LINK) \
 	    $(call option,--scheduler,SCHEDULER)
 

@@ -7,7 +7,14 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+try:
+    import typer
+except ModuleNotFoundError:
+    # Of the system's Python, say.
+    sys.exit(
+        f"analysis: {sys.executable} does not have the project's packages; type this first, in the "
+        "checkout: . ./activate"
+    )
 
 from analysis.commands import (
     audit,

@@ -39,7 +39,7 @@ def _limit_processor_time() -> None:
 
 
 def refuse_pattern(pattern: str | None) -> None:
-    r"""Raise CampaignError for an expression that is none, or that may not come to an end.
+    r"""Raise CampaignError for what is no regular expression, and for one that may not end.
 
     One such as `^(\\S+)+!$` tries every way to divide a name, while a campaign holds the machine.
     """

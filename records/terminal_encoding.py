@@ -21,7 +21,7 @@ HANDLER = "wyeast-plain"
 
 
 def plain(text: str) -> str:
-    """Return a text in ASCII that reads alike: letters without accents, signs by others."""
+    """Return a text in ASCII that reads alike, with letters without accents."""
     return "".join(map(_plain_letter, text))
 
 

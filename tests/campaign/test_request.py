@@ -155,7 +155,7 @@ def test_checks_that_fit_nothing_are_refused_without_an_image() -> None:
 
 ASKED = [
     [], ["--site=virtual", "--tier=paper", "--rounds=7"], ["--budget=0.5h", "--checks=^Nas"],
-    ["--tier=paper"],
+    ["--tier=paper"], ["--ranks=2,4,8", "--ranks-per-node=1,2", "--checks=Collectives"],
     ["--images=mpich-5.0.2,lam-7.1.4+lamd"], ["--images=all", "--raw-by-rank"], ["--all-pairs"],
     ["--checks=PointToPoint %pair=Send/Recv|a'b\"c$d$$ $(touch x)`e`\\ f=g;h"],
     ["--host-mpi=/opt/an mpi", "--images=mpich-5.0.2-abi+host"], ["--study=iit"],
