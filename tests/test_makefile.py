@@ -414,7 +414,8 @@ DOORS: dict[str, tuple[list[str], str, dict[str, str]]] = {
     "with a library that is gone": ([], "a b", {"LD_PRELOAD": "/nowhere.so"}),
     "-C through a link": (["-C", "link"], ".", {}),
     "with the habits of a user": ([], "a b", {
-        **OF_PYTHON, "PIP_TARGET": "/nowhere", "PIP_PREFIX": "/nowhere", "PYTHONPATH": "/elsewhere", "CDPATH": "/", "MAKEFLAGS": "-j2",
+        **OF_PYTHON, "PIP_TARGET": "/nowhere", "PIP_PREFIX": "/nowhere",
+        "PYTHONPATH": "/elsewhere", "CDPATH": "/", "MAKEFLAGS": "-j2",
         "WYEAST_ROOT": "/elsewhere", "BASH_ENV": "/nowhere", "LC_ALL": "C",
     }),
 }  # fmt: skip
