@@ -14,6 +14,7 @@ from campaign.missing import (
     with_round,
 )
 from campaign.progress import CampaignProgress
+from campaign.quiet import with_quiet
 from campaign.reference_findings import findings
 from campaign.reframe_session import ReframeSession
 from campaign.rounds import resume_command, run_round
@@ -75,7 +76,7 @@ def measure_rounds(campaign: Path, manifest: Manifest) -> bool:
         if number in done:
             continue
         entry = run_round(beginning.ROOT, campaign, manifest, number, progress)
-        manifest = with_round(manifest, entry)
+        manifest = with_quiet(campaign, with_round(manifest, entry), progress)
         write_manifest(campaign, manifest)
         left -= 1
         if missing := missing_of(campaign, number):
@@ -138,7 +139,7 @@ def measure_decided(campaign: Path, manifest: Manifest, session: ReframeSession)
         # A round that a kill left without its entry gets one, so that its failures count.
         if not state.is_settled(number) or number not in entered:
             entry = run_round(beginning.ROOT, campaign, manifest, number, session.progress, session)
-            manifest = with_round(manifest, entry)
+            manifest = with_quiet(campaign, with_round(manifest, entry), session.progress)
             write_manifest(campaign, manifest)
     return manifest
 

@@ -14,10 +14,12 @@ says so, and not when that does not answer.
 The last guard is reproducibility: `--exec-order=random` shuffles with the seed in
 `WYEAST_ORDER_SEED` from a sorted list, so the same seed gives the same order on any machine.
 
-A pattern for names of checks is matched for a bounded time, and of what a launch has printed
-nothing is shown that a terminal would obey.
+A pattern for names of checks is matched for a bounded time, of what a launch has printed nothing is
+shown that a terminal would obey, and what it has left is removed, however deep or closed.
 
-A job script on this machine is started by its full path, even if that contains a space.
+A job script on this machine is started by its full path, even if that contains a space, and is
+noticed to have ended as soon as it has. How long a job takes, or waits, is told by a clock that
+nobody sets.
 
 Checks also load quickly: what ReFrame repeats for each check is done once. To find who
 used a deprecated variable (one of its own), it reads the source of its whole call stack twice for
@@ -52,14 +54,15 @@ import yaml
 from reframe.core.logging import CheckFieldFormatter, LoggerAdapter, null_logger
 from reframe.core.variables import VarSpace
 from reframe.frontend import cli, executors, filters, printer
-from reframe.frontend.executors import Runner
+from reframe.frontend.executors import Runner, policies
 from reframe.frontend.loader import RegressionCheckLoader
 
 from records import environment, layout
 from records.acting_user import act_for, become, owner_of
 from records.files import only_owner_writes
 from reframe_checks.bin import schedulers, session
-from reframe_checks.bin.foreign import BoundedPattern, ShownOutput
+from reframe_checks.bin.foreign import BoundedPattern, RemovedWhole, ShownOutput
+from reframe_checks.bin.waking import steady_time, until_it_ends
 from reframe_checks.mixins.cores import site_here
 from reframe_checks.mixins.recording import CAMPAIGN
 
@@ -332,8 +335,11 @@ def main() -> None:
     cli.Runner = CountingRunner
     filters.re_compile = BoundedPattern
     printer.osext = ShownOutput()
+    runtime.osext = reframe.core.pipeline.osext = RemovedWhole()
     reframe.core.schedulers.local.osext = WholePath
     schedulers.ask_in_time()
+    policies.time = until_it_ends
+    executors.time = steady_time
     # A round has the same folders in a session as in a process of its own.
     if CAMPAIGN:
         runtime.RuntimeContext._format_dirs = lambda self, *folders: folders
