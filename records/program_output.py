@@ -20,14 +20,17 @@ from records.communication import (
     OPERATIONS,
     Communication,
     CommunicationIterations,
+    ControlVariables,
     Fabric,
     Iterations,
     Latency,
     LoadedLibrary,
+    PerformanceVariables,
     PingPong,
     RankIterations,
     Startup,
     StartupDurations,
+    Topology,
     Transport,
     World,
 )
@@ -46,6 +49,9 @@ Result = (
     PingPong
     | World
     | LoadedLibrary
+    | Topology
+    | ControlVariables
+    | PerformanceVariables
     | Latency
     | Transport
     | Fabric
@@ -65,6 +71,9 @@ RESULTS: dict[str, type[Result]] = {
     "pingpong": PingPong,
     "world": World,
     "library": LoadedLibrary,
+    "topology": Topology,
+    "control_variables": ControlVariables,
+    "performance_variables": PerformanceVariables,
     "latency": Latency,
     "transport": Transport,
     "fabric": Fabric,
