@@ -105,7 +105,7 @@ class Schedule:
         return gone
 
     def find_gone(self, number: int | None = None) -> list[str]:
-        """Have recorded launches, of a round or of all, measured again if they are no longer there.
+        """Have recorded launches, of a round or of all, measured again if they are gone or changed.
 
         Returns its names. Raises CampaignError where nobody can say what is there.
         """
@@ -113,7 +113,7 @@ class Schedule:
         for one in list(self.state.of(number)):
             if one.status == "recorded" and one.name not in there:
                 self._put_aside(one)
-                cause = "its files, or its record, are no longer in the campaign"
+                cause = "its files are no longer in the campaign as they were recorded"
                 self.add(Gone(launch=one.name, cause=cause))
                 gone.append(one.name)
         return gone
