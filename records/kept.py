@@ -291,7 +291,8 @@ def records_of(launches: Iterable[Kept]) -> Iterator[LaunchRecord]:
 def there(campaign: Path, state: State, number: int | None = None) -> set[str]:
     """Return the names of the recorded launches, of a round or of all, that are there as recorded.
 
-    Of packs all bytes are read, and what was changed counts as gone. Raises CampaignError if that cannot be determined, rather than calling all of them gone.
+    Of packs all bytes are read, and what was changed counts as gone. Raises CampaignError if that
+    cannot be determined, rather than calling all of them gone.
     """
     recorded = [one for one in state.of(number) if one.status == "recorded"]
     names: set[str] = set()

@@ -353,14 +353,17 @@ def recorded(record: LaunchRecord, place: PackPlace | None, attempt: int) -> Rec
 
 
 @contextmanager
-def held(campaign: Path) -> Iterator[Schedule]:
-    """Hold a campaign's journal, made where there is none; one process at a time can.
+def held(campaign: Path, begins: bool = False) -> Iterator[Schedule]:
+    """Hold a campaign's journal, made where there is none if this `begins` it.
 
-    Raises JournalError where another has it or it is damaged, and OSError where it cannot be
-    written.
+    One process at a time can. Raises JournalError where another has it, where it is damaged, and
+    where it is to go on and there is none; OSError where it cannot be written.
     """
-    with open_journal(campaign, following(campaign).content) as journal:
-        yield Schedule(campaign, journal)
+    with open_journal(campaign, following(campaign).content, begins) as journal:
+        schedule = Schedule(campaign, journal)
+        if schedule.state.campaign is None and not begins:
+            raise JournalError(f"{journal.path} is empty; put back what was in it")
+        yield schedule
 
 
 def begin(
@@ -373,7 +376,7 @@ def begin(
 
     Raises JournalError where it has one that cannot be used, OSError where it cannot be written.
     """
-    with held(campaign) as schedule:
+    with held(campaign, begins=True) as schedule:
         if schedule.state.campaign is None:
             schedule.add(
                 Begun(

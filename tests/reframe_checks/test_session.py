@@ -500,6 +500,15 @@ def test_a_local_job_is_known_by_its_process_and_when_it_started(stand_in: Stand
     assert jobs and len(known(jobs)) == len(jobs), jobs
 
 
+def test_a_campaign_that_goes_is_not_made_again_for_what_reframe_reports(
+    stand_in: StandIn,
+) -> None:
+    campaign = campaign_of(stand_in)
+    during_the_launch(stand_in, f"mv {campaign} {campaign}.elsewhere")
+    assert stand_in.run(f"--report-file={campaign}/reframe/report.json").code != 0
+    assert not campaign.exists(), list(campaign.iterdir())
+
+
 def test_a_damaged_journal_measures_nothing(stand_in: StandIn) -> None:
     campaign = campaign_of(stand_in)
     campaign.mkdir(parents=True)
