@@ -227,7 +227,7 @@ class Journal:
 def open_journal(
     campaign: Path, known: Content | None = None, begins: bool = True
 ) -> Iterator[Journal]:  # fmt: skip
-    """Open a campaign's journal for its one writer; one that this `begins` is made if there is none.
+    """Open a campaign's journal for its one writer; it is made if this `begins` it.
 
     What is `known` of it is not read again. A torn last line is cut off. Raises JournalError while
     another process writes it, for a damaged one, and where there is none to go on with; OSError
