@@ -54,6 +54,15 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         "--all-pairs", action="store_true",
         help="compare every two implementations, and not each with the base alone",
     )  # fmt: skip
+    parser.add_argument(
+        "--ranks", type=request.numbers, metavar="2,4,8",
+        help="measure collectives, neighbourhoods and exchanges with each of these numbers of "
+        "ranks",
+    )  # fmt: skip
+    parser.add_argument(
+        "--ranks-per-node", type=request.numbers, metavar="1,2",
+        help="and with each of these numbers of them on a node",
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, help="seed of the rounds' order (drawn at random)")
     parser.add_argument(
         "--like", metavar="CAMPAIGN",
@@ -85,6 +94,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(words)
     request.refuse_with_budget(options)
     request.refuse_all_pairs(options)
+    request.refuse_ranks(options)
     # With a budget a campaign has its first round, and further ones as it decides.
     options.rounds = options.rounds or (1 if options.budget else None)
     return options

@@ -132,6 +132,8 @@ def new_campaign(
         "time_limit": options.time_limit,
         "raw_by_rank": options.raw_by_rank,
         **({"all_pairs": True} if options.all_pairs else {}),
+        **({"ranks": options.ranks} if options.ranks else {}),
+        **({"ranks_per_node": options.ranks_per_node} if options.ranks_per_node else {}),
         "order_seed": seed,
         **({"design": design.model_dump()} if design else {}),
         "repeat_beyond": REPEAT_BEYOND,
@@ -233,6 +235,7 @@ def as_before(options: argparse.Namespace) -> None:
             "base alone, and what repeats it is tested as it was"
         )
     options.all_pairs = manifest.all_pairs
+    options.ranks, options.ranks_per_node = manifest.ranks, manifest.ranks_per_node
     options.name = options.name or manifest.name
     options.images = ",".join(
         f"{table.split_variant(name)[0]}+{HOST}" if name in marked else name for name in names

@@ -14,6 +14,7 @@ from campaign.missing import (
     with_round,
 )
 from campaign.progress import CampaignProgress
+from campaign.quiet import with_quiet
 from campaign.reference_findings import findings
 from campaign.reframe_session import ReframeSession
 from campaign.rounds import resume_command, run_round
@@ -51,8 +52,8 @@ def measure(campaign: Path, manifest: Manifest) -> bool:
     except OSError as error:
         if not campaign.is_dir():
             raise CampaignError(
-                f"{campaign} is no longer there: it was renamed or removed; if it was renamed, give "
-                f"it its name back and resume: {resume_command(campaign, manifest)}"
+                f"{campaign} is no longer there: it was renamed or removed; give it its name back "
+                f"and resume: {resume_command(campaign, manifest)}"
             ) from None
         raise CampaignError(
             f"{error.filename or campaign} cannot be written: {error.strerror or error}; fix that "
@@ -80,7 +81,7 @@ def measure_rounds(campaign: Path, manifest: Manifest) -> bool:
         if number in done:
             continue
         entry = run_round(beginning.ROOT, campaign, manifest, number, progress)
-        manifest = with_round(manifest, entry)
+        manifest = with_quiet(campaign, with_round(manifest, entry), progress)
         write_manifest(campaign, manifest)
         left -= 1
         if missing := missing_of(campaign, number):
@@ -143,7 +144,7 @@ def measure_decided(campaign: Path, manifest: Manifest, session: ReframeSession)
         # A round that a kill left without its entry gets one, so that its failures count.
         if not state.is_settled(number) or number not in entered:
             entry = run_round(beginning.ROOT, campaign, manifest, number, session.progress, session)
-            manifest = with_round(manifest, entry)
+            manifest = with_quiet(campaign, with_round(manifest, entry), session.progress)
             write_manifest(campaign, manifest)
     return manifest
 

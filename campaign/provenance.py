@@ -185,7 +185,7 @@ def software(root: Path, site: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def inner_manifest(implementation: str, told: str) -> dict[str, Any]:
-    """Return the manifest inside an image, of its text; raises ImageError for one that is none."""
+    """Return the manifest inside an image, from its text; raises ImageError for any other text."""
     try:
         manifest = json_of(told)
     except ValueError as error:

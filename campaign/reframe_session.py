@@ -11,6 +11,7 @@ from pathlib import Path
 
 from campaign import provenance
 from campaign.progress import CampaignProgress
+from campaign.quiet import looked_ms
 from records import files as folder
 from records import processes, reframe_reports
 from records.environment import for_reframe
@@ -26,6 +27,12 @@ MOST_ROUNDS = 200
 def end_with_parent() -> None:
     """Make the kernel end this process when its parent dies, so that no launch is left behind."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def worlds(manifest: Manifest) -> dict[str, list[int]]:
+    """Return the variables that have the numbers of ranks which a campaign has chosen."""
+    chosen = {"WYEAST_RANKS": manifest.ranks, "WYEAST_RANKS_PER_NODE": manifest.ranks_per_node}
+    return {name: numbers for name, numbers in chosen.items() if numbers}
 
 
 def measures_once(manifest: Manifest) -> bool:
@@ -138,6 +145,7 @@ class ReframeSession:
             "WYEAST_TIER": manifest.tier,
             "WYEAST_IMAGES": ",".join(manifest.images),
             "WYEAST_CAMPAIGN": str(self.campaign),
+            "WYEAST_NOISE_MS": str(looked_ms(manifest)),
             processes.MARK: str(self.campaign),
             "WYEAST_ROUND": str(number),
             "WYEAST_ORDER_SEED": str(manifest.order_seed + (0 if self.is_told else number)),
@@ -146,6 +154,8 @@ class ReframeSession:
         command += ["-n", manifest.checks] if manifest.checks else ["-T", VALIDATION]
         if measures_once(manifest):
             environment[ONCE] = "1"
+        for name, numbers in worlds(manifest).items():
+            environment[name] = ",".join(map(str, numbers))
         if manifest.time_limit:
             command += ["-S", f"time_limit={manifest.time_limit}"]
         if manifest.raw_by_rank:

@@ -61,7 +61,7 @@ def with_design(root: Path, options: argparse.Namespace) -> None:
 
     A campaign of tier `quick` has the site's budget, or the usual one. A study, and what repeats or
     continues another campaign, has rounds, as the other tiers have. Raises CampaignError for an
-    unknown site, and for a tier that is none.
+    unknown site or tier.
     """
     refuse_tier(options.tier)
     is_new = not (options.study or options.like or options.resume)
@@ -70,6 +70,34 @@ def with_design(root: Path, options: argparse.Namespace) -> None:
         named = selection.site_data(root, options.site).get("budget")
         options.budget = budget(str(named)) if named else BUDGET_S
     options.rounds = options.rounds or (1 if options.budget else ROUNDS)
+
+
+def numbers(words: str) -> list[int]:
+    """Return numbers of ranks, each once; raise CampaignError for anything else."""
+    if not re.fullmatch(r"[1-9][0-9]{0,6}(,[1-9][0-9]{0,6}){0,99}", words):
+        raise CampaignError(
+            f"{words!r} are no numbers of ranks: give some separated by commas, as in RANKS=2,4,8 "
+            "RANKS_PER_NODE=1,2"
+        )
+    return [*dict.fromkeys(map(int, words.split(",")))]
+
+
+def joined(numbers: Sequence[int] | None) -> str | None:
+    """Return numbers as `numbers` reads them."""
+    return ",".join(map(str, numbers)) if numbers else None
+
+
+def refuse_ranks(options: argparse.Namespace) -> None:
+    """Raise CampaignError where ranks are asked for that a campaign has already."""
+    if 1 in (options.ranks or ()):
+        raise CampaignError("RANKS=1: one rank has nobody to send to; give 2 or more")
+    for name, value in (("RESUME", options.resume), ("--like", options.like),
+                        ("STUDY", options.study)):  # fmt: skip
+        if value and (options.ranks or options.ranks_per_node):
+            raise CampaignError(
+                f"RANKS and RANKS_PER_NODE cannot be given with {name}={value}, which has numbers "
+                "of ranks of its own"
+            )
 
 
 def refuse_with_budget(options: argparse.Namespace) -> None:
@@ -114,7 +142,7 @@ def refuse_before_building(root: Path, options: argparse.Namespace) -> None:
     """Refuse what is known to be impossible before any image is built.
 
     Raises CampaignError, TableError or ImageError for an unknown image's name, and PrefixError
-    for an MPI of this machine that is none.
+    where HOST_MPI is not the prefix of an MPI.
     """
     if selection.in_a_box(root, options.site):
         if layout.is_shared(root):
@@ -203,6 +231,8 @@ def matching(root: Path, options: argparse.Namespace, names: Sequence[str]) -> i
                       RFM_SYSTEM=options.site, RFM_COLORIZE="no"),
         "WYEAST_ROOT": str(root), "PYTHONPATH": str(root),
         "WYEAST_TIER": options.tier, "WYEAST_IMAGES": ",".join(plain),
+        "WYEAST_RANKS": joined(options.ranks) or "",
+        "WYEAST_RANKS_PER_NODE": joined(options.ranks_per_node) or "",
     }  # fmt: skip
     command: list[Any] = [root / "reframe_checks" / "bin" / "reframe", "-c",
                           root / "reframe_checks",
@@ -237,6 +267,7 @@ def command_of(options: argparse.Namespace) -> str:
              "BUDGET": options.budget and time_in_words(options.budget),
              "HOST_MPI": options.host_mpi, "RAW_BY_RANK": int(options.raw_by_rank) or None,
              "ALL_PAIRS": int(options.all_pairs) or None,
+             "RANKS": joined(options.ranks), "RANKS_PER_NODE": joined(options.ranks_per_node),
              "CHECKS": options.checks, "IMAGES": options.images}  # fmt: skip
     if options.resume:
         return command_line(["make", "run"], {"SITE": options.site,

@@ -329,7 +329,7 @@ def available(root: Path) -> list[str]:
 def chosen(root: Path, words: str) -> list[str]:
     """Return the implementations that `words` names by comma, or all that are available.
 
-    Variants of one implementation have one image. Raises ImageError where that is none.
+    Variants of one implementation have one image. Raises ImageError where nothing is available.
     """
     named = [word.strip() for word in words.split(",") if word.strip()]
     if named and named != ["all"]:

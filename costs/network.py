@@ -2,8 +2,9 @@
 
 Run where jobs are submitted (`make cluster-performance` for the cluster in a box). Two ranks on two
 nodes, started as the checks start them: the bandwidth of each implementation against what iperf3
-moves by TCP over the same link, and short messages inside an image against the same program
-outside, each pair measured side by side. docs/performance.md shows a run.
+moves by TCP over the same link, short messages inside an image against the same program outside,
+and by what starts the ranks: Slurm's srun, a launcher outside of containers, or the one inside a
+container. Each pair is measured side by side. docs/performance.md shows a run.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from containers import images, programs, selection, table, trust
 from containers.apptainer import Admitted
 from containers.ending import exit_code
 from costs.inside_and_outside import alternate, round_trips, show
-from costs.places import Place, inside, outside
+from costs.places import Place, inside, mpiexec_of, outside
 from reframe_checks.mixins.job_script import into_container
 from reframe_checks.mixins.launching import Placement, start_ranks
 from site_configs.entries import SiteError
@@ -32,6 +33,9 @@ SHORT = ["--sizes", "0", "--sizes", "1024", "--iterations", "1000", "--warmup", 
 LONG_BYTES = 1_000_000
 LONG = ["--sizes", str(LONG_BYTES), "--iterations", "10", "--warmup", "2"]
 TCP_BYTES = 6_000_000
+#: The site whose ranks a launcher outside of containers starts, on the same nodes.
+OUTSIDE_LAUNCHER = "box-mpirun"
+WITHIN_ALLOCATION = ["salloc", "--quiet", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1"]
 TWO_NODES = ["srun", "--quiet", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1"]
 # The first node sends to the second. iperf3 stalls now and then when its server has only just begun
 # to listen, so there is a pause, and another attempt.
@@ -54,17 +58,55 @@ exit 1
 
 def started(implementation: str, site: dict[str, object], image: Admitted, folder: Path) -> Place:
     """Return the place of two ranks in their image on two nodes, as the checks start them."""
+    words = WITHIN_ALLOCATION if site["launch"] == "mpirun" else TWO_NODES
+    return entered(implementation, site, image, folder, Placement(2, 2), words)
+
+
+def entered(
+    implementation: str, site: dict[str, object], image: Admitted, folder: Path, world: Placement,
+    before: list[str],
+) -> Place:  # fmt: skip
+    """Return the place of ranks of which each has a container, after what requests their nodes."""
     _, variant = table.split_variant(implementation)
     labels = images.read_labels(images.labels(image), image.path.name, variant)
-    start = start_ranks(labels, site, Placement(2, 2), ["PROGRAM"], variant)
-    before, _ = start.command.split("PROGRAM")
+    start = start_ranks(labels, site, world, ["PROGRAM"], variant)
+    of_command, _ = start.command.split("PROGRAM")
     place = inside(image, folder)
     # The script has `apptainer exec` itself, looks for it in PATH, and is asked for no other /tmp.
     at = place.prefix.index("exec")
-    entered = [*into_container("srun"), "", "", *place.prefix[at + 1 : -1]]
-    prefix = [*TWO_NODES, *start.launcher, *entered, *start.container, str(image)]
+    handed_on = [word for name in start.handed_on for word in ("-x", name)]
+    prefix = [
+        *before, *start.launcher, *handed_on, *into_container(str(site["launch"])), "", "",
+        *place.prefix[at + 1 : -1], *start.container, str(image),
+    ]  # fmt: skip
     path = {"PATH": f"{Path(place.prefix[at - 1]).parent}:{os.environ['PATH']}"}
-    return Place([*prefix, *shlex.split(before)], place.environment | path, folder)
+    return Place([*prefix, *shlex.split(of_command)], place.environment | path, folder)
+
+
+def short_messages(place: Place, before: list[str]) -> dict[str, float]:
+    """Return short messages' one-way times in seconds, after what starts the ranks."""
+    medians = round_trips(place, [*before, "pingpong", *SHORT])
+    return {f"one way, {size} bytes (s)": median / 2 for size, median in medians.items()}
+
+
+def by_launchers(implementation: str, by_srun: Place, image: Admitted, rounds: int) -> None:
+    """Print short messages' times by what starts the ranks, measured alternately.
+
+    On two nodes srun and the launcher outside; on this one that launcher, each rank in a container
+    of its own, and the image's own launcher inside one container.
+    """
+    site = load_site(OUTSIDE_LAUNCHER) | {"name": OUTSIDE_LAUNCHER}
+    outside_launcher = started(implementation, site, image, by_srun.folder)
+    pairs = alternate(by_srun, outside_launcher, [], short_messages, rounds)
+    show(implementation, {f"srun over mpirun: {name}": own for name, own in pairs.items()})
+    here = site | {"nodes": 1, "cores_per_node": 2, "hostfile": False}
+    container = inside(image, by_srun.folder)
+    container.prefix += [*mpiexec_of(image), "-n", "2"]
+    each = entered(implementation, here, image, by_srun.folder, Placement(2, 1), [])
+    pairs = alternate(container, each, [], short_messages, rounds)
+    show(
+        implementation, {f"in a container over mpirun: {name}": own for name, own in pairs.items()}
+    )
 
 
 def tcp_bandwidth(folder: Path) -> float:
@@ -100,10 +142,6 @@ def container_against_bare(
         name: value for name, value in os.environ.items() if name.startswith("SLURM_")
     }
 
-    def short_messages(place: Place, _: list[str]) -> dict[str, float]:
-        medians = round_trips(place, ["pingpong", *SHORT])
-        return {f"one way, {size} bytes (s)": median / 2 for size, median in medians.items()}
-
     show(implementation, alternate(container, bare, [], short_messages, rounds))
 
 
@@ -114,6 +152,9 @@ def main() -> int:
     parser.add_argument("--site", default="virtual", help="a folder of site_configs/ (%(default)s)")
     parser.add_argument(
         "--images", default="", help="implementations, separated by commas (default: the site's)"
+    )
+    parser.add_argument(
+        "--launchers", action="store_true", help="compare what starts the ranks alone"
     )
     options = parser.parse_args()
     rounds = max(2, options.rounds)
@@ -129,9 +170,12 @@ def main() -> int:
         # The nodes share the home folder.
         with tempfile.TemporaryDirectory(dir=os.environ["HOME"]) as folder:
             place = started(implementation, site, image, Path(folder))
-            against_tcp(implementation, place, rounds)
+            if not options.launchers:
+                against_tcp(implementation, place, rounds)
             if implementation in images.default_implementations(ROOT):
-                container_against_bare(implementation, place, site, image, rounds)
+                if not options.launchers:
+                    container_against_bare(implementation, place, site, image, rounds)
+                by_launchers(implementation, place, image, rounds)
     return 0
 
 

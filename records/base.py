@@ -199,30 +199,6 @@ class Header(HeaderFacts):
         return {**data, "mpi_wtime": None}
 
 
-class End(Record):
-    """The last line; an output without it was cut off.
-
-    `stopped` is how often a rank went on after it had been stopped, `carriers` how often a link of
-    a rank's node lost or regained its carrier; None of programs that do not count it.
-    """
-
-    record: Literal["end"]
-    results: Count
-    stopped: Count | None = None
-    carriers: Count | None = None
-
-
-class ToldDisturbances(Record):
-    """The last line of an output whose own format has no place for what came from outside.
-
-    It counts as `End` does.
-    """
-
-    record: Literal["disturbances"]
-    stopped: Count
-    carriers: Count
-
-
 class CampaignError(Exception):
     """A campaign cannot be read, started, written or resumed; the text is a sentence."""
 

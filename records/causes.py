@@ -65,7 +65,7 @@ CONTROLS = re.compile(
 REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
-#: What separates messages from each other: at least three signs, none of a word.
+#: What separates messages from each other: at least three characters, none of a word.
 RULER = re.compile(r"[^\w\s]{3,}")
 WORD = re.compile(r"\w")
 #: What is no reason by itself: remarks, and what launchers say once a rank has ended badly.

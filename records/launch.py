@@ -34,6 +34,7 @@ from records.base import (
 from records.causes import one_line
 from records.digests import LaunchFiles
 from records.disturbance import Disturbance
+from records.ending import MOST_WAITED, SharedPlacement, Waiting
 from records.experiments import experiments
 from records.files import json_of
 from records.hpl import hpl_output
@@ -102,7 +103,8 @@ class AskedLaunch(OneOfMany, BaseModel):
     output_format: Literal["wyeast-records-1", "wyeast-records-2", "hpl", "npb"]
     ranks: Number
     nodes: Number
-    oversubscribed: bool = False
+    #: Whether it has more ranks than the site has processors, whatever came of that.
+    has_more_ranks: bool = Field(default=False, alias="oversubscribed")
     site: PlainName
     partition: str
     tier: str
@@ -158,6 +160,10 @@ class LaunchRecord(AskedLaunch):
     apptainer: Annotated[str, Field(max_length=200)] | None = None
     #: How many processes its job had left running, which were ended before the next launch.
     left_running: Annotated[Count, Field(le=10**8)] = 0
+    #: Where its ranks were, and how long the one waited for a processor that did so most: None
+    #: where the program or the kernel does not tell.
+    placement: SharedPlacement | None = None
+    waiting: Waiting | None = None
     exit_code: ExitCode | None
     outcome: Literal["sound", "suspect", "failed"]
     sentence: Annotated[str, AfterValidator(one_line)] | None
@@ -176,6 +182,14 @@ class LaunchRecord(AskedLaunch):
         if ended < began:
             raise ValueError(f"ended {self.ended_utc}, before it started, {self.started_utc}")
         return self
+
+    @property
+    def oversubscribed(self) -> bool:
+        """Return whether ranks waited for processors, because there were more ranks than these.
+
+        Where nobody has measured how long, that there were is enough.
+        """
+        return self.has_more_ranks and not (self.waiting and self.waiting.share < MOST_WAITED)
 
     def stolen_share(self) -> float | None:
         """Return what part of the time that processors had work for a hypervisor took, if known.

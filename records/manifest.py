@@ -17,6 +17,7 @@ from records import files
 from records.base import CampaignError, Count, Duration, ExitCode, Number, RoundNumber
 from records.disturbance import Often, Outside
 from records.nodes import BOUNDS, possible
+from records.noise import Quiet
 
 FILE = "manifest.json"
 MANIFEST_SCHEMA = "wyeast-campaign-1"
@@ -30,7 +31,7 @@ COMMIT = re.compile(r"[0-9a-f]{40,64}")
 #: A campaign's command as campaign.request writes it: words that a shell takes for nothing else.
 _WORD = r"(?:[\w@%+=:,./-]|'[^']*'|\"'\")+"
 _GIVEN = (
-    "SITE|TIER|ROUNDS|BUDGET|IMAGES|CHECKS|HOST_MPI|RAW_BY_RANK|ALL_PAIRS|RESUME|PAPER|NAME|"
+    "SITE|TIER|ROUNDS|BUDGET|IMAGES|CHECKS|HOST_MPI|RAW_BY_RANK|ALL_PAIRS|RANKS|RANKS_PER_NODE|RESUME|PAPER|NAME|"
     "KEEP_NIGHTS"
 )
 COMMAND = re.compile(
@@ -128,8 +129,9 @@ DECIDED_BY: Literal[4] = 4
 #: What of a manifest is declared before the first launch, and stays as it is.
 DECLARED = (
     "schema", "campaign", "name", "site", "tier", "created_utc", "checks", "study", "like",
-    "time_limit", "raw_by_rank", "all_pairs", "order_seed", "design", "repeat_beyond", "images",
-    "host_mpi", "site_data", "inputs", "machine", "environment", "software", "night",
+    "time_limit", "raw_by_rank", "all_pairs", "ranks", "ranks_per_node", "order_seed", "design",
+    "repeat_beyond", "images", "host_mpi", "site_data", "inputs", "machine", "environment",
+    "software", "night",
 )  # fmt: skip
 
 
@@ -195,6 +197,9 @@ class Manifest(Part):
     #: Whether every two implementations are compared, in one family an experiment; otherwise each
     #: is with the base alone.
     all_pairs: bool = False
+    #: How many ranks communications have, and how many on a node, where a campaign chooses that.
+    ranks: Annotated[list[Number], Field(min_length=1, max_length=100)] | None = None
+    ranks_per_node: Annotated[list[Number], Field(min_length=1, max_length=100)] | None = None
     order_seed: Annotated[int, Field(gt=-(2**63), lt=2**63)]
     images: dict[ImageName, ImageFacts]
     host_mpi: dict[str, Any] | None = None
@@ -215,6 +220,8 @@ class Manifest(Part):
     tested_once: bool = False
     #: How often what comes from outside may happen in a launch before its block is measured again.
     repeat_beyond: dict[Outside, Often] = {}
+    #: How quiet its nodes were when it began, where that was looked at.
+    quiet: Quiet | None = None
     raw_removed_utc: Utc | None = None
     #: Why it was not proven when its raw output was removed (`records.proof`).
     doubts: list[str] | None = None

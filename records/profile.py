@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from records.base import Count, End, HeaderFacts, Positive, Record, RecordError, Seconds
+from records.base import Count, HeaderFacts, Positive, Record, RecordError, Seconds
+from records.ending import End
 from records.program_output import explain, parse_line
 
 #: How profiled experiments and the file with the profile are called; the checks use both.

@@ -7,49 +7,55 @@ that names file and line.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from records.base import End, Header, Record, RecordError, ToldDisturbances
+from records.base import Header, Record, RecordError
 from records.causes import harmless_strings, may_harm
 from records.communication import (
     OPERATIONS,
     Communication,
     CommunicationIterations,
+    ControlVariables,
     Fabric,
     Iterations,
     Latency,
     LoadedLibrary,
+    PerformanceVariables,
     PingPong,
     RankIterations,
     Startup,
     StartupDurations,
+    Topology,
     Transport,
     World,
 )
-from records.disturbance import Outside
 from records.emulation import EmulationIterations, EmulationResult
+from records.ending import End
+from records.files import refuse_too_many_values
 from records.node_pairs import NodePairsRound
 from records.node_rates import DgemmResult, LinpackSolve, StreamResult
+from records.noise import Noise
 from records.su3 import Su3Iterations, Su3Proof, Su3Result
 
-#: More than any end record has.
-MOST_END_BYTES = 4096
-#: What may say at an output's end what came from outside.
-LAST_LINE: TypeAdapter[End | ToldDisturbances] = TypeAdapter(End | ToldDisturbances)
+#: Where lines of a text end.
+LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
 Result = (
     PingPong
     | World
     | LoadedLibrary
+    | Topology
+    | ControlVariables
+    | PerformanceVariables
     | Latency
     | Transport
     | Fabric
+    | Noise
     | Startup
     | StartupDurations
     | Communication
@@ -65,9 +71,13 @@ RESULTS: dict[str, type[Result]] = {
     "pingpong": PingPong,
     "world": World,
     "library": LoadedLibrary,
+    "topology": Topology,
+    "control_variables": ControlVariables,
+    "performance_variables": PerformanceVariables,
     "latency": Latency,
     "transport": Transport,
     "fabric": Fabric,
+    "noise": Noise,
     "startup": Startup,
     "startup_durations": StartupDurations,
     "emulation": EmulationResult,
@@ -181,6 +191,10 @@ def program_output(text: str, path: Path) -> ProgramOutput:
     Raises RecordError with file and line for anything but one header, results that are whole, and
     one end record that counts them.
     """
+    try:
+        refuse_too_many_values(text, f",{LINE_ENDS}")
+    except ValueError as error:
+        raise RecordError(f"{path}: {error}") from None
     lines = text.splitlines()
     header: Header | None = None
     end: End | None = None
@@ -229,21 +243,6 @@ def program_output(text: str, path: Path) -> ProgramOutput:
     except ValueError as error:
         raise RecordError(f"{path}: {error}") from None
     return output
-
-
-def disturbances_in(path: Path) -> dict[Outside, int | None]:
-    """Return what a program's last line counted of what came from outside; None of what it did not.
-
-    An output without such a line tells nothing, whatever it is.
-    """
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_END_BYTES))
-            last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
-        told = LAST_LINE.validate_json(last)
-    except (OSError, ValueError):
-        return {"stopped": None, "carriers": None}
-    return {"stopped": told.stopped, "carriers": told.carriers}
 
 
 def follow_result(record: SeriesOfTimes | RankIterations, result: Any) -> None:

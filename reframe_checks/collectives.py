@@ -7,8 +7,9 @@ from typing import Literal
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from reframe_checks.mixins.communicating import AskedPoint, Communicating
+from reframe_checks.mixins.communicating import AskedPoint
 from reframe_checks.mixins.cores import cores_of_site, nodes_of_site
+from reframe_checks.mixins.scaled import Scaled
 from reframe_checks.mixins.tiers import of_tier
 
 DOUBLE = 8
@@ -134,7 +135,7 @@ SUITES: dict[str, CollectiveSuite] = of_tier(
 
 
 @rfm.simple_test
-class Collectives(Communicating):
+class Collectives(Scaled):
     """One report's collective operations, over its groups and message sizes."""
 
     descr = "collective operations over message sizes"

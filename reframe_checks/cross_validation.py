@@ -16,9 +16,9 @@ from reframe.core.builtins import parameter, performance_function, run_after, ru
 from reframe.core.exceptions import SanityError
 
 from records.communication import Communication, PingPong
+from records.ending import told_in
 from records.imb import read_imb_output
 from records.netpipe import read_netpipe_hosts, read_netpipe_output
-from records.program_output import disturbances_in
 from reframe_checks.mixins.agreement import (
     Agreement,
     Circumstances,
@@ -32,7 +32,6 @@ from reframe_checks.mixins.compared_sweeps import FEWEST_ITERATIONS, SWEEPS, Com
 from reframe_checks.mixins.cores import ranks_with_processors
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.launching import CannotStart
-from reframe_checks.mixins.tiers import VALIDATION
 
 REASONS = Path(__file__).with_name("cross_validation.yaml")
 NETPIPE, IMB = "NPmpi", "IMB-MPI1"
@@ -82,11 +81,8 @@ class CrossValidation(Experiment):
     # The agreement itself is what is judged; a time of these programs is no reference.
     require_reference = False
     time_limit = "20m"
-
-    @run_after("init")
-    def tag_validation(self) -> None:
-        """Leave the check out unless it is named: it is slow and compares no implementations."""
-        self.tags |= {VALIDATION}
+    # It is slow and compares no implementations.
+    only_when_named = True
 
     @run_after("init")
     def choose_program(self) -> None:
@@ -262,7 +258,7 @@ class CrossValidation(Experiment):
     def other_stops(self) -> list[int | None]:
         """Return what our program counted in earlier turns; the others do not count."""
         earlier = [self.stage(f"{self.program}.{turn}.stdout") for turn in self.turns()[:-1]]
-        return [None, *(disturbances_in(path)["stopped"] for path in earlier)]
+        return [None, *(told_in(path).stopped for path in earlier)]
 
     def other_files(self) -> dict[str, Path]:
         """Return what the other launches of the job left, and the table of the agreement."""

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import reframe as rfm
-from reframe.core.builtins import parameter
+from reframe.core.builtins import parameter, run_after
 
-from reframe_checks.mixins.communicating import AskedPoint, Communicating
+from reframe_checks.mixins.communicating import AskedPoint
+from reframe_checks.mixins.scaled import Scaled
 from reframe_checks.mixins.tiers import of_tier
 
 DOUBLE = 8
@@ -68,12 +69,20 @@ def grid_of(ranks: int, dimensions: int) -> list[int]:
 
 
 @rfm.simple_test
-class HaloExchange(Communicating):
+class HaloExchange(Scaled):
     """All faces of a lattice, exchanged in every way that MPI offers."""
 
     descr = "exchange of a lattice's borders"
     program = "halo"
     suite = parameter(SUITES, loggable=True)
+
+    @run_after("init")
+    def leave_out_other_numbers(self) -> None:
+        """Leave out what cannot be arranged as the program does it."""
+        self.skip_if(
+            bool(self.num_tasks & (self.num_tasks - 1)),
+            f"{self.num_tasks} ranks are no power of two, whose grids are known",
+        )
 
     def ranks_wanted(self) -> int:
         """Return how many ranks the report used."""

@@ -43,6 +43,8 @@ OF_RANK, OF_CONTAINER = "environment_of_rank", "environment_of_container"
 #: What each rank sees of its node; and the file that it goes to where `make doctor` asks for it.
 OF_NODE = "node_of_rank"
 NODES_TOLD = os.environ.get("WYEAST_NODES_TOLD")
+#: For how many milliseconds a campaign has it look how quiet nodes are.
+NOISE_MS = os.environ.get("WYEAST_NOISE_MS")
 #: What the program says where a rank is the whole world, though others were asked for.
 ALONE = re.compile(r"^preflight: 1 rank\(s\) formed a world, not", re.M)
 #: What helps, by a site's `launch`.
@@ -135,7 +137,10 @@ class Preflight(Experiment):
     @run_after("setup")
     def say_what_is_asked(self) -> None:
         """Make the program itself refuse a world of another size or spread."""
-        self.program_arguments = ["--ranks", str(self.num_tasks), "--hosts", str(self.nodes)]
+        looks = ["--noise-ms", NOISE_MS] if NOISE_MS else []
+        self.program_arguments = [
+            "--ranks", str(self.num_tasks), "--hosts", str(self.nodes), *looks
+        ]  # fmt: skip
 
     def start_of(self, program: list[str]) -> Start:
         """Return how the ranks start, and how they and their containers note their variables."""

@@ -8,7 +8,8 @@ from reframe.core.exceptions import SanityError
 
 from records.communication import Communication
 from records.limits.links import Message, drawn_messages
-from reframe_checks.mixins.communicating import AskedPoint, Communicating
+from reframe_checks.mixins.communicating import AskedPoint
+from reframe_checks.mixins.scaled import Scaled
 from reframe_checks.mixins.tiers import of_tier
 
 STYLES = ("asynchronous", "synchronous")
@@ -16,7 +17,7 @@ SIDED = ("single", "double")
 
 
 @rfm.simple_test
-class SomeToSome(Communicating):
+class SomeToSome(Scaled):
     """Randomly sized messages between random pairs, in both styles, single and double sided."""
 
     descr = "sparse exchange of randomly sized messages between random pairs"
@@ -50,8 +51,7 @@ class SomeToSome(Communicating):
 
     def cell_parameters(self) -> dict[str, str | int]:
         """Return what identifies the cell."""
-        return {
-            "ranks": self.num_tasks,
+        return super().cell_parameters() | {
             "messages": self.messages,
             "most_bytes": self.most_bytes,
             "seed": self.seed,

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import product
 
-from analysis.comparison.caveats.clock_limited import limited_sentence
 from analysis.comparison.caveats.image_caveats import image_caveats
+from analysis.comparison.caveats.limited import limited_sentences
 from analysis.comparison.caveats.stolen_time import stolen_time
 from analysis.comparison.metrics import metrics
 from analysis.comparison.result import Comparison, Group
@@ -80,4 +80,4 @@ def tally(comparison: Comparison) -> list[str]:
                     f"{experiment}, cell by cell: {other} against {of.base}: {parts} of "
                     f"{len(cells)}."
                 )
-    return sentences + limited_sentence(comparison) + stolen_time(comparison.campaign)
+    return sentences + limited_sentences(comparison) + stolen_time(comparison.campaign)

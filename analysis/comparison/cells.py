@@ -7,8 +7,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+from analysis.comparison.oversubscription import Waits
 from inference.intervals import PRINTED_STEP, median
 from records.campaign import Campaign
+from records.ending import MOST_WAITED
 from records.experiments import compared
 from records.launch import Launch
 from records.limits.plausibility import limited_by_clock
@@ -31,15 +33,17 @@ def without_added(launch: LaunchValues, values: dict[int, float]) -> tuple[dict[
 
 @dataclass(frozen=True)
 class Limited:
-    """What the clock cannot time well enough: medians over launches at a message size in bytes.
+    """What is too short to be compared: medians over launches at a message size in bytes.
 
-    `resolution_s` is the coarsest of the launches' clocks.
+    `step_s` is what it is too few times of: the coarsest of the launches' clocks, or, where ranks
+    were `late`, by how much they may have been.
     """
 
     message_bytes: int
     value: float
     time_s: float
-    resolution_s: float
+    step_s: float
+    late: bool = False
 
 
 @dataclass
@@ -47,9 +51,10 @@ class MeasuredCell:
     """What a campaign measured in one cell: implementation -> round -> message size -> value.
 
     `values` are at the requested sizes, which ratios and histories use; those at
-    sizes that a program added between them are `refined`, for curves. What is `limited` by the
-    clock is in neither. `seconds` are the times of the launches that print a time beside their
-    rate.
+    sizes that a program added between them are `refined`, for curves. What is `limited` is in
+    neither. `seconds` are the times of the launches that print a time beside their rate. The cell
+    is `oversubscribed` where ranks of one implementation waited for processors too long for all of
+    its times.
     """
 
     name: str
@@ -61,6 +66,9 @@ class MeasuredCell:
     #: The first launch of each implementation.
     launches: dict[str, Launch] = field(default_factory=dict)
     limited: dict[str, list[Limited]] = field(default_factory=dict)
+    #: Of launches with more ranks than processors.
+    waits: dict[str, Waits] = field(default_factory=lambda: defaultdict(Waits))
+    oversubscribed: bool = False
     #: The step of each implementation's mean logarithm over sizes, where a clock made the values.
     steps: dict[str, float] = field(default_factory=dict)
 
@@ -88,19 +96,34 @@ class Clocked:
             self.times[size].append(seconds)
 
 
+def judge_waits(cell: MeasuredCell, clocks: dict[str, Clocked]) -> dict[str, float]:
+    """Return the shortest time in s of each implementation that counts in spite of waiting ranks.
+
+    Where one has none the cell is oversubscribed, and keeps all of its values.
+    """
+    shortest = {name: waits.shortest_s() for name, waits in cell.waits.items()}
+    for name, least in shortest.items():
+        times = [median(own) for own in clocks[name].times.values()] if name in clocks else []
+        cell.oversubscribed |= least > 0 and not any(time >= least for time in times)
+    return {} if cell.oversubscribed else shortest
+
+
 def set_limited_apart(cell: MeasuredCell, clocks: dict[str, Clocked]) -> None:
-    """Remove from a cell's values what is limited by the clock.
+    """Remove from a cell's values what is limited by the clock, or by ranks that were late.
 
     Over all launches of an implementation together: leaving out a size only in the round where
     it came out short would be a choice by the result.
     """
+    shortest = judge_waits(cell, clocks)
     for name, clocked in clocks.items():
         launches = [*cell.values[name].values(), *cell.refined[name].values()]
         squares = []
         for size, times in sorted(clocked.times.items()):
             own = [values[size] for values in launches if size in values]
-            if own and limited_by_clock(median(times), clocked.resolution_s):
-                point = Limited(size, median(own), median(times), clocked.resolution_s)
+            is_late = median(times) < shortest.get(name, 0.0)
+            if own and (is_late or limited_by_clock(median(times), clocked.resolution_s)):
+                step_s = MOST_WAITED * shortest[name] if is_late else clocked.resolution_s
+                point = Limited(size, median(own), median(times), step_s, is_late)
                 cell.limited.setdefault(name, []).append(point)
                 for values in launches:
                     values.pop(size, None)
@@ -135,8 +158,10 @@ def measured_cells(campaign: Campaign) -> list[MeasuredCell]:
                 clocks[name][record.implementation].add(own, own.times[series])
             if own.seconds:
                 cell.seconds[record.implementation] += own.seconds
-    for name, of_cell in clocks.items():
-        set_limited_apart(cells[name], of_cell)
+            if record.has_more_ranks:
+                cell.waits[record.implementation].add(record)
+    for name, cell in cells.items():
+        set_limited_apart(cell, clocks.get(name, {}))
     return sorted(cells.values(), key=lambda cell: cell_order(cell.launch, cell.series))
 
 

@@ -27,7 +27,7 @@ class Cell:
     """A cell's estimates by implementation, and the verdicts against the base.
 
     Where a launch measures several series, each is compared as a cell of its own. In an
-    oversubscribed cell there were more ranks than processors.
+    oversubscribed cell ranks waited for processors, since there were more of them.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Group:
 
 @dataclass(frozen=True)
 class LimitedPoint:
-    """What the clock was too coarse for, in a cell of an implementation."""
+    """What is too short to be compared, in a cell of an implementation."""
 
     cell: str
     experiment: str

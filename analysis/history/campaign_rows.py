@@ -117,7 +117,7 @@ def rows_of(campaign: Campaign) -> list[dict[str, Any]]:
             rows.append(common | {
                 "experiment": record.experiment, "cell": cell.name,
                 "implementation": implementation, "nodes": record.nodes,
-                "oversubscribed": record.oversubscribed, "sizes": words_of(sizes),
+                "oversubscribed": cell.oversubscribed, "sizes": words_of(sizes),
                 "clock": clock_of(cell.launches[implementation]), "launches": len(levels),
                 "level": float(np.median(levels)),
                 "deviation": float(np.std(levels, ddof=1)) if len(levels) > 1 else None,

@@ -273,7 +273,7 @@ def compare_campaigns(
             for one in own:
                 of_launches[one.rule.name, str(one.before), str(one.after)].append(one)
             step = max(ours.step(pair[0]), theirs.step(pair[1]))
-            unjudged = OVERSUBSCRIBED if theirs.launch.record.oversubscribed else ""
+            unjudged = OVERSUBSCRIBED if theirs.oversubscribed else ""
             sample = (list(sides[0].values()), list(sides[1].values()))
             rows.append(
                 ComparedCell(
@@ -282,7 +282,7 @@ def compare_campaigns(
                     nodes=theirs.launches[pair[1]].record.nodes,
                 )
             )  # fmt: skip
-            if not theirs.launch.record.oversubscribed:
+            if not theirs.oversubscribed:
                 key = (compared()[experiment].group_of(theirs.launch.record.parameters), pair[1])
                 record = theirs.launch.record
                 grouped[key].append(

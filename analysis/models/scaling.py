@@ -252,15 +252,17 @@ def bandwidths_per_rank(
                 continue
             seconds = result.time_s.median
             name = launch.record.implementation
+            on_a_node = launch.record.parameters.get("ranks_per_node")
+            chosen = f", {on_a_node} on a node" if on_a_node else ""
             # Other forms, and other beginnings, have other times.
             is_usual = not result.method and result.synchronisation == "barrier"
             is_alltoall = (result.operation, result.group) == ("alltoall", "world") and is_usual
             if is_alltoall and result.message_bytes:
-                what = f"ATA, {result.message_bytes} bytes to each"
+                what = f"ATA, {result.message_bytes} bytes to each{chosen}"
                 rate = result.message_bytes * result.ranks / seconds
             elif result.operation == "some-to-some":
                 # The mean size of the drawn messages differs with the number of ranks.
-                what = f"STS, {result.series}"
+                what = f"STS, {result.series}{chosen}"
                 rate = result.moved_bytes / result.ranks / seconds
             else:
                 continue

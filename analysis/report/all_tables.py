@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.comparison.caveats.clock_limited import limited_table
+from analysis.comparison.caveats.limited import limited_tables
+from analysis.comparison.caveats.placement import placement_table
 from analysis.comparison.metrics import metrics
 from analysis.comparison.result import Comparison
 from analysis.comparison.tables import (
@@ -17,6 +18,7 @@ from analysis.comparison.tables import (
 )
 from analysis.comparison.winners import winners_of
 from analysis.models.all_tables import Models
+from analysis.models.over_ranks import over_ranks_table
 from analysis.models.profile import ProfiledCell, profile_data, profiled_cells
 from analysis.models.start_up import Parts, parts_of, start_up_table
 from analysis.report.drawings.latency_plane import Plane, latency_plane
@@ -43,7 +45,8 @@ def all_tables(
     """Return every table that is not empty, each row with its origin."""
     campaign, names = comparison.campaign, comparison.launch_names
     others = [
-        *models.rates, *models.derived, limited_table(comparison),
+        *models.rates, *models.derived, over_ranks_table(comparison),
+        *limited_tables(comparison), placement_table(comparison),
         plane.points if plane else None, start_up_table(parts), *profile_data(profiles),
     ]  # fmt: skip
     return [

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from analysis.comparison.caveats.from_outside import from_outside
 from analysis.comparison.caveats.image_caveats import ImageCaveat
+from analysis.comparison.caveats.placement import placement_sentences
 from analysis.comparison.caveats.stolen_time import stolen_time
 from analysis.comparison.metrics import metrics
 from analysis.comparison.result import Comparison
@@ -123,6 +124,7 @@ def warnings(comparison: Comparison, caveats: Sequence[ImageCaveat] = ()) -> lis
         )
         cells = "1 cell" if len(over) == 1 else f"{len(over)} cells"
         found.append(Beware(f"{cells} oversubscribed", sentence))
+    found += [Beware("ranks placed differently", one) for one in placement_sentences(comparison)]
     pairs = [
         verdict.ratio.pairs
         for group in comparison.groups_of_pairs

@@ -18,9 +18,9 @@ class Headline:
     A series is a cell that a round has of both; groups are in none of the counts. `unjudged` ones,
     which are oversubscribed, are not among the `series`, nor are those that are `unfinished`, since
     they are tested once, at the campaign's end, those `without_pairs`, of which no round has both,
-    and those that are `too_short`: the clock times no size of them that both have. `margins` are
-    those of the equivalent ones, as shares. `outlook` is None where nothing can be said of any open
-    series.
+    those that are `too_short`: the clock times no size of them that both have, and those of which
+    ranks without a processor may have been `late` for each such size. `margins` are those of the
+    equivalent ones, as shares. `outlook` is None where nothing can be said of any open series.
     """
 
     implementation: str
@@ -35,6 +35,7 @@ class Headline:
     unfinished: int
     without_pairs: int
     too_short: int
+    late: int
     outlook: OpenCells | None
 
     @property
@@ -47,6 +48,7 @@ class Headline:
                 (self.unfinished, f"not judged ({UNFINISHED}: all is tested once, at the end)"),
                 (self.without_pairs, "never measured in the same round as the base"),
                 (self.too_short, "too short for the clock at each size that both have"),
+                (self.late, "for which ranks without a processor may have been late at each size"),
             )
             if count
         )
@@ -89,7 +91,7 @@ def in_words(outlook: OpenCells) -> list[str]:
 
 
 def too_short(comparison: Comparison, name: str) -> set[str]:
-    """Return the series of which an implementation and the base have no size the clock can time."""
+    """Return the series of which no size that an implementation and the base have counts."""
     common = {
         cell.name for cell in comparison.cells
         if set.intersection(*(
@@ -122,6 +124,7 @@ def headlines_of(comparison: Comparison, found: OpenCells) -> list[Headline]:
         if not verdicts:
             continue
         short = too_short(comparison, name)
+        late = short & {one.cell for one in comparison.limited if one.point.late}
         apart = [
             cell for cell in comparison.cells
             if name in cell.verdicts and cell.name not in short
@@ -144,7 +147,8 @@ def headlines_of(comparison: Comparison, found: OpenCells) -> list[Headline]:
                 unjudged=sum(one.unjudged == OVERSUBSCRIBED for one in verdicts),
                 unfinished=sum(one.unjudged == UNFINISHED for one in verdicts),
                 without_pairs=len(apart),
-                too_short=len(short),
+                too_short=len(short - late),
+                late=len(late),
                 outlook=outlook if outlook.soon or outlook.unlikely else None,
             )
         )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from analysis.comparison.caveats.clock_limited import limited_table
+from analysis.comparison.caveats.limited import limited_tables
 from analysis.comparison.metrics import metrics
 from analysis.comparison.result import Cell, Comparison
 from analysis.comparison.tables import FORMULA, median_table, ratio_table
 from analysis.tables.launch_names import cell_name
 from analysis.tables.table import (
     COUNT,
-    DIGEST_SIGNS,
+    DIGEST_CHARACTERS,
     PREFIXED,
     Column,
     Row,
@@ -54,7 +54,7 @@ def launches_of(comparison: Comparison, cell: Cell) -> Table:
         value = values[max(values)] if values and one.output else None
         shown = (
             record.implementation, record.launch, record.outcome, record.started_utc,
-            record.image_sha256[:DIGEST_SIGNS], record.round, value,
+            record.image_sha256[:DIGEST_CHARACTERS], record.round, value,
         )  # fmt: skip
         rows.append(Row(shown, record.implementation, (record.cell,)))
     columns = (
@@ -77,7 +77,9 @@ def launches_of(comparison: Comparison, cell: Cell) -> Table:
 def cell_tables(comparison: Comparison, cell: Cell) -> list[Table]:
     """Return the tables of a cell: medians, ratios and limited points if any, and launches."""
     ratios = [ratios_of(comparison, cell)] if cell.verdicts else []
-    limited = [table] if (table := limited_table(comparison, cell.name)) else []
     return [
-        medians_of(comparison, cell), *ratios, *limited, launches_of(comparison, cell),
-    ]  # fmt: skip
+        medians_of(comparison, cell),
+        *ratios,
+        *limited_tables(comparison, cell.name),
+        launches_of(comparison, cell),
+    ]

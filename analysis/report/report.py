@@ -8,8 +8,9 @@ from pathlib import Path
 from markupsafe import Markup
 
 from analysis.comparison.answer import sentences_of, tally
-from analysis.comparison.caveats.clock_limited import NAME as LIMITED
 from analysis.comparison.caveats.image_caveats import image_caveats
+from analysis.comparison.caveats.limited import LIMITS
+from analysis.comparison.caveats.placement import NAME as PLACEMENT
 from analysis.comparison.compare import compare, looks_of
 from analysis.comparison.metrics import metrics
 from analysis.comparison.ranking import by_experiment, ranked
@@ -19,6 +20,7 @@ from analysis.comparison.winners import NAME as WINNERS
 from analysis.figures.axes import legend_mark
 from analysis.models.all_tables import Models
 from analysis.models.linpack import NAME as HPL
+from analysis.models.over_ranks import NAME as OVER_RANKS
 from analysis.models.profile import ProfiledCell, profiled_cells
 from analysis.models.start_up import parts_of, start_up_rows
 from analysis.report.all_tables import all_tables
@@ -245,8 +247,9 @@ def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> P
         plane=plane,
         median_rows=median_rows,
         row_names=row_names(comparison),
-        derived=for_people(models.derived),
-        limited=next((table for table in tables if table.name == LIMITED), None),
+        derived=for_people([*models.derived, *(one for one in tables if one.name == OVER_RANKS)]),
+        limited=[table for table in tables if table.name in {limit.name for limit in LIMITS}],
+        placement=next((table for table in tables if table.name == PLACEMENT), None),
         hpl=next((table for table in models.rates if table.name == HPL), None),
         node_rates=[table for table in models.rates if table.name != HPL],
         pair_maps=pair_maps(models.node_pairs),

@@ -94,9 +94,3 @@ disturbances own_disturbances(void)
 {
     return (disturbances){(long)stopped, has_links ? carrier_changes() : -1};
 }
-
-void print_disturbances(FILE *out, disturbances counted)
-{
-    fprintf(out, "{\"record\":\"disturbances\",\"stopped\":%ld,\"carriers\":%ld}\n",
-            counted.stopped, counted.carriers);
-}

@@ -3,8 +3,6 @@
 #ifndef WYEAST_DISTURBANCES_H
 #define WYEAST_DISTURBANCES_H
 
-#include <stdio.h>
-
 /* How often a process went on after a stop, and how often a carrier has gone or come: below 0 where
  * that was not counted. */
 typedef struct {
@@ -24,8 +22,5 @@ disturbances own_disturbances(void);
 /* What all ranks have: stops of all together, carriers of the node where that happened most, since
  * ranks of a node have the same links. Only rank 0 gets it. Every rank must call it. */
 disturbances disturbances_of_all_ranks(void);
-
-/* Print a line of JSON, for an output whose own format has no place for it. */
-void print_disturbances(FILE *out, disturbances counted);
 
 #endif

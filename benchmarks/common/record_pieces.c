@@ -77,9 +77,9 @@ void find_place(rank_place *here)
             here->processors[processor / 8] |= (unsigned char)(1u << processor % 8);
 }
 
-static int is_in(const rank_place *where, size_t processor)
+static int is_in(const unsigned char *bits, size_t most, size_t number)
 {
-    return processor < MOST_PROCESSORS && where->processors[processor / 8] >> processor % 8 & 1;
+    return number < most && bits[number / 8] >> number % 8 & 1;
 }
 
 static void print_processors(FILE *out, const rank_place *where)
@@ -87,23 +87,22 @@ static void print_processors(FILE *out, const rank_place *where)
     const char *separator = "";
     fputc('[', out);
     for (size_t processor = 0; processor < MOST_PROCESSORS; processor++)
-        if (is_in(where, processor)) {
+        if (is_in(where->processors, MOST_PROCESSORS, processor)) {
             fprintf(out, "%s%zu", separator, processor);
             separator = ",";
         }
     fputc(']', out);
 }
 
-/* The same as text, with those in a row as `first-last`. */
-static void print_ranges(FILE *out, const rank_place *where)
+void print_ranges(FILE *out, const unsigned char *bits, size_t most)
 {
     const char *separator = "";
     fputc('"', out);
-    for (size_t first = 0, next; first < MOST_PROCESSORS; first = next) {
+    for (size_t first = 0, next; first < most; first = next) {
         next = first + 1;
-        if (!is_in(where, first))
+        if (!is_in(bits, most, first))
             continue;
-        while (is_in(where, next))
+        while (is_in(bits, most, next))
             next++;
         fprintf(out, "%s%zu", separator, first);
         if (next > first + 1)
@@ -155,7 +154,7 @@ static void print_processors_of_ranks(FILE *out, const rank_place *places, size_
             continue;
         }
         fputs("[", out);
-        print_ranges(out, &places[i]);
+        print_ranges(out, places[i].processors, MOST_PROCESSORS);
         fprintf(out, ",%zu]", alike);
     }
 }
@@ -187,14 +186,5 @@ void print_header_record(FILE *out, const header_facts *facts)
 const char *print_end(FILE *out, size_t results)
 {
     fprintf(out, "{\"record\":\"end\",\"results\":%zu}\n", results);
-    return why_unwritten(out);
-}
-
-const char *print_end_of(FILE *out, size_t results, disturbances counted)
-{
-    fprintf(out, "{\"record\":\"end\",\"results\":%zu,\"stopped\":%ld", results, counted.stopped);
-    if (counted.carriers >= 0)
-        fprintf(out, ",\"carriers\":%ld", counted.carriers);
-    fputs("}\n", out);
     return why_unwritten(out);
 }

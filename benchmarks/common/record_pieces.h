@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "disturbances.h"
 #include "summary.h"
 
 #define RECORD_FORMAT "wyeast-records-2"
@@ -26,6 +25,9 @@ void print_summary(FILE *out, const time_summary *summary);
 /* Print a time of each rank in order, or of more than MOST_RANKS_LISTED their summary. Returns 0, or -1
  * where memory ran out. */
 int print_seconds_of_ranks(FILE *out, const double *times, size_t ranks);
+
+/* Write the numbers whose bits are set, of `most`, as text: those in a row as `first-last`. */
+void print_ranges(FILE *out, const unsigned char *bits, size_t most);
 
 /* Where a rank runs: its host, and one bit for each processor that it may run on. It has no
  * pointers, so that it can be sent as it is. */
@@ -54,8 +56,5 @@ void print_header_record(FILE *out, const header_facts *facts);
 
 /* Write the end record and see that all of the output got out. Returns NULL, or why it did not. */
 const char *print_end(FILE *out, size_t results);
-
-/* The same with how often ranks were stopped, and how often carriers went or came. */
-const char *print_end_of(FILE *out, size_t results, disturbances counted);
 
 #endif

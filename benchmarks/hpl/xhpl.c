@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "../common/disturbances.h"
+#include "../common/placement.h"
+#include "../common/waiting.h"
 #include "../common/written.h"
 /* After mpi.h, which HPL's own header expects. */
 #include "hpl.h"
@@ -83,6 +85,7 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return 1;
     }
+    begin_waiting();
     HPL_RuntimeData data;
     memset(&data, 0, sizeof data);
     HPL_main(argc, argv, &data, &failure);
@@ -90,9 +93,11 @@ int main(int argc, char **argv)
         fprintf(stderr, PROGRAM ": nothing was solved; see N in " INPUT "\n");
         failure = 1;
     }
+    const rank_ends ends = ends_of_all_ranks();
     const disturbances counted = disturbances_of_all_ranks();
     if (rank == 0)
-        print_disturbances(stdout, counted);
+        print_disturbances(stdout, counted, ends);
+    free(ends.of);
     if (rank == 0 && see_output_written(PROGRAM))
         failure = 1;
     MPI_Bcast(&failure, 1, MPI_INT, 0, MPI_COMM_WORLD);

@@ -7,20 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/buffers.h"
 #include "../common/clock.h"
 #include "../common/disturbances.h"
+#include "../common/placement.h"
 #include "../common/record_pieces.h"
 #include "../common/summary.h"
+#include "../common/waiting.h"
 #include "../common/written.h"
 
 const char *chosen_class;
 const char *const class_names[] = {"S", "W", "A", "B", "C", NULL};
+const char *const large_class_names[] = {"S", "W", "A", "B", "C", "D", "E", NULL};
 double least_seconds;
 
 size_t class_index(void)
 {
     size_t index = 0;
-    while (index + 1 < CLASSES && strcmp(class_names[index], chosen_class) != 0)
+    while (index + 1 < LARGE_CLASSES && strcmp(large_class_names[index], chosen_class) != 0)
         index++;
     return index;
 }
@@ -55,20 +59,31 @@ void begin_benchmark(const program_description *program, const char *benchmark, 
         printf("\n\n %s of the NAS Parallel Benchmarks, class %s, by Wyeast %s\n\n", benchmark,
                chosen_class, PROGRAM_VERSION);
     print_hosts(program);
+    begin_waiting();
 }
 
-void *reserve(const program_description *program, size_t count, size_t bytes)
+static void *demand(const program_description *program, void *memory, size_t count, size_t bytes)
 {
-    void *memory = NULL;
-    if (count <= SIZE_MAX / bytes)
-        memory = malloc(count ? count * bytes : 1);
     if (!memory) {
         complaint about;
         complain(&about, "no memory for %zu times %zu bytes", count, bytes);
         leave_at_once(program->name, about.text);
     }
+    return memory;
+}
+
+void *reserve(const program_description *program, size_t count, size_t bytes)
+{
+    const int fits = count <= SIZE_MAX / bytes;
+    void *memory = demand(program, fits ? malloc(count ? count * bytes : 1) : NULL, count, bytes);
     memset(memory, 0, count * bytes);
     return memory;
+}
+
+void *reserve_huge(const program_description *program, size_t count, size_t bytes)
+{
+    const int fits = count <= SIZE_MAX / bytes;
+    return demand(program, fits ? on_huge_pages(count * bytes) : NULL, count, bytes);
 }
 
 /* The seconds that the section takes now, by the slowest rank; on rank 0. */
@@ -187,11 +202,12 @@ void end_benchmark(const program_description *program, const run_summary *summar
     int rank, ranks, code = EXIT_SOUND;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const rank_ends ends = ends_of_all_ranks();
     const disturbances counted = disturbances_of_all_ranks();
     if (rank == 0) {
         int right = verified->compared > 0 && verified->failed == 0;
         print_run(summary, times, ranks, right);
-        print_disturbances(stdout, counted);
+        print_disturbances(stdout, counted, ends);
         if (!right)
             fprintf(stderr, "%s: wrong answer: %s\n", program->name,
                     verified->failed ? verified->first.text : "nothing was compared");
@@ -199,6 +215,7 @@ void end_benchmark(const program_description *program, const run_summary *summar
         if (see_output_written(program->name))
             code = EXIT_FAILED;
     }
+    free(ends.of);
     free_options(program);
     leave_with_code_of_rank_0(code);
 }

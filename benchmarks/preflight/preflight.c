@@ -12,7 +12,10 @@
 #include "../common/ranks_alike.h"
 #include "../common/records.h"
 #include "fabric.h"
+#include "library_variables.h"
 #include "loaded_library.h"
+#include "noise.h"
+#include "topology.h"
 #include "trips.h"
 
 #define LONG_ITERATIONS ((size_t)10) /* A slow network takes a fifth of a second for each. */
@@ -20,7 +23,7 @@
  * shared memory stays under even on a slow machine. */
 #define SHARED_MEMORY_LATENCY 5e-6
 
-static long long ranks_asked, hosts_asked, iterations;
+static long long ranks_asked, hosts_asked, iterations, noise_ms;
 static const char *sys;
 
 static const option options[] = {
@@ -32,6 +35,9 @@ static const option options[] = {
      .least = 1, .most = 1000000,
      .help = "round trips of each rank but 0 with one other, of a message of 8 bytes; at most 10 of\n"
              "      them also with 1000000 bytes"},
+    {.name = "noise-ms", .kind = OPTION_NUMBER, .value = &noise_ms, .initial = "0", .least = 0,
+     .most = 3600000,
+     .help = "see for so many milliseconds how quiet each host is (0: not at all)"},
     {.name = "sys", .kind = OPTION_TEXT, .value = &sys, .initial = "/sys",
      .help = "the folder below which network devices and their counters are"},
 };
@@ -227,7 +233,19 @@ int main(int argc, char **argv)
                "\"distinct_hosts\":%d}\n",
                ranks, of_host.texts);
     results += print_libraries(rank);
+    const long topologies = print_topologies(sys, &of_host);
+    if (topologies < 0)
+        leave_at_once(program.name, "no memory");
+    results += (size_t)topologies;
+    library_counters *counters = rank == 0 ? begin_counters() : NULL;
     results += print_trips(rank, &own, &of_host);
+    results += print_library_variables(counters);
+    if (noise_ms) {
+        const long hosts = print_noise(1e-3 * (double)noise_ms, &of_host);
+        if (hosts < 0)
+            leave_at_once(program.name, "no memory");
+        results += (size_t)hosts;
+    }
     free_alike(&of_host);
     end_program(&program, results);
 }

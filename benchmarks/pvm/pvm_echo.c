@@ -12,6 +12,7 @@
 #include "../common/disturbances.h"
 #include "../common/estimate.h"
 #include "../common/leaving.h"
+#include "../common/placement.h"
 #include "../common/progress.h"
 #include "../common/record_pieces.h"
 #include "../common/written.h"
@@ -235,7 +236,7 @@ static int end_together(echo_state *state, size_t results, complaint *about)
         counted.carriers = of_other.carriers;
     if (asked.plan.estimate)
         print_estimate(&state->estimated);
-    const char *lost = print_end_of(stdout, results, counted);
+    const char *lost = print_end_of(stdout, results, counted, (rank_ends){NULL, 0});
     if (lost)
         return complain(about, "standard output could not be written: %s", lost);
     return tell(state, &nothing, 0, about);

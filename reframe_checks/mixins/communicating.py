@@ -66,7 +66,18 @@ class Communicating(Experiment):
 
     def ranks_wanted_on_a_node(self) -> int:
         """Return the report's number of ranks per node, or one."""
-        return self.ranks_on_a_node() or super().ranks_wanted_on_a_node()
+        return self.number_on_a_node() or super().ranks_wanted_on_a_node()
+
+    def number_of_ranks(self) -> int:
+        """Return how many ranks there are: the report's, as far as the site has cores for them."""
+        most, on_a_node = self.ranks_wanted(), self.number_on_a_node()
+        if on_a_node:
+            most = min(most, on_a_node * nodes_of_site())
+        return max(2, most) if self.fills_site() else ranks_up_to(most)
+
+    def number_on_a_node(self) -> int | None:
+        """Return how many ranks each node has, if that is fixed."""
+        return self.ranks_on_a_node()
 
     def fills_site(self) -> bool:
         """Return whether the ranks follow the site and not a report."""
@@ -87,17 +98,14 @@ class Communicating(Experiment):
     @run_after("init")
     def set_ranks(self) -> None:
         """Start as many ranks as the report used, or as many as the site has cores for."""
-        most, on_a_node = self.ranks_wanted(), self.ranks_on_a_node()
-        if on_a_node:
-            most = min(most, on_a_node * nodes_of_site())
-        self.num_tasks = max(2, most) if self.fills_site() else ranks_up_to(most)
+        self.num_tasks = self.number_of_ranks()
         if TIER == "paper":
             self.time_limit = "2h"
 
     @run_after("setup")
     def leave_out_what_the_site_lacks(self) -> None:
         """Leave out cells that need more ranks on a node than this site can place there."""
-        wanted, found = self.ranks_on_a_node(), self.world().ranks_per_node
+        wanted, found = self.number_on_a_node(), self.world().ranks_per_node
         self.skip_if(
             bool(wanted) and wanted != found,
             f"{self.num_tasks} ranks would be {found} per node on this site, not {wanted}",

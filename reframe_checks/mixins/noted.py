@@ -10,9 +10,9 @@ import reframe.utility.sanity as sn
 
 from records import disturbance, instants, nodes
 from records.causes import one_line
+from records.ending import told_in
 from records.environment import NAME
 from records.image_file import ImageFile, image_file
-from records.program_output import disturbances_in
 from reframe_checks.mixins.job_script import UNSEEN
 
 NODE = "launch_node"
@@ -140,17 +140,23 @@ class NotingCheck(rfm.RegressionTestPlugin):
         except OSError:
             return ""
 
+    def told_by_ranks(self) -> dict[str, Any]:
+        """Return what the record says of where ranks were and how they waited, if they told."""
+        told = told_in(self.output_path("stdout"))
+        found = {"placement": told.placement, "waiting": told.waiting}
+        return {name: one.model_dump() for name, one in found.items() if one}
+
     def disturbance(self) -> disturbance.Disturbance | None:
         """Return the disturbances during the launch, as far as its first node shows them.
 
         A program of ours says it of all its ranks and their nodes.
         """
-        counted = disturbances_in(self.output_path("stdout"))
+        told = told_in(self.output_path("stdout"))
         script = disturbance.stops_noted(Path(self.stagedir) / STOPS)
         return disturbance.disturbance(
             self.noted(BEFORE), self.noted(AFTER), bool(self.job.scheduler.is_local),
-            stopped=disturbance.stops_of(script, counted["stopped"], *self.other_stops()),
-            carriers=counted["carriers"],
+            stopped=disturbance.stops_of(script, told.stopped, *self.other_stops()),
+            carriers=told.carriers,
         )  # fmt: skip
 
     def other_stops(self) -> list[int | None]:

@@ -396,6 +396,7 @@ class RecordedCheck(NotingCheck):
             left_running=left_running,
             disturbance=found.model_dump() if (found := self.disturbance()) else None,
             image_file=after.model_dump() if before and after else None,
+            **self.told_by_ranks(),
             exit_code=self.exit_code(),
             outcome=outcome,
             sentence=sentence,

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from records.program_output import disturbances_in, read_program_output
+from records.ending import Told, told_in
+from records.program_output import read_program_output
 from tests.benchmarks.conftest import PROJECT, Built
 
 pytestmark = pytest.mark.real
@@ -40,13 +41,13 @@ def test_other_formats_count_stops_too(
         done = built.run(*program, LD_PRELOAD=preloaded)
         assert done.returncode == 0, done.stderr
         out.write_text(done.stdout)
-        found = disturbances_in(out)
-        assert found["carriers"] == carriers
-        counted.append(found["stopped"])
+        found = told_in(out)
+        assert found.carriers == carriers
+        counted.append(found.stopped)
     # One of the ranks is stopped as often as it gathers something.
     assert counted[0] == 0 and (counted[1] or 0) >= 2
     out.write_text("of another program\n")
-    assert disturbances_in(out) == {"stopped": None, "carriers": None}
+    assert told_in(out) == Told()
 
 
 def test_ranks_that_were_stopped_are_counted(built: Built, stopping: str, tmp_path: Path) -> None:
@@ -56,4 +57,4 @@ def test_ranks_that_were_stopped_are_counted(built: Built, stopping: str, tmp_pa
         assert done.returncode == 0, done.stderr
         out.write_text(done.stdout)
         assert read_program_output(out).results
-        assert disturbances_in(out) == {"stopped": expected, "carriers": 0}
+        assert (told_in(out).stopped, told_in(out).carriers) == (expected, 0)

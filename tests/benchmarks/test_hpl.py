@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from containers.sources import fetch_archive, load_sources
+from records.ending import told_in
 from records.hpl import read_hpl_output
-from records.program_output import disturbances_in
 from tests.benchmarks.conftest import PROJECT, UNSHARE, Built
 
 pytestmark = pytest.mark.real
@@ -87,7 +87,9 @@ def test_hpl_solves_and_checks(built: Built, hpcc_source: Path, tmp_path: Path) 
         (100, 32, 1, 2, True), (200, 32, 1, 2, True),
     ]  # fmt: skip
     # None was stopped, which is counted.
-    assert disturbances_in(tmp_path / "out") == {"stopped": 0, "carriers": 0}
+    told = told_in(tmp_path / "out")
+    assert (told.stopped, told.carriers) == (0, 0)
+    assert told.placement and told.waiting
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ def options(**given: object) -> argparse.Namespace:
         "site": "virtual", "tier": "quick", "rounds": 3, "images": "", "checks": None, "seed": None,
         "study": None, "resume": None, "host_mpi": None, "like": None, "name": None,
         "time_limit": None, "raw_by_rank": False, "budget": None, "all_pairs": False,
+        "ranks": None, "ranks_per_node": None,
     }  # fmt: skip
     return argparse.Namespace(**{**defaults, **given})
 
@@ -64,6 +65,22 @@ def test_what_each_rank_took_is_kept_again(first: Path) -> None:
     command = request.command_of(options(all_pairs=True))
     assert "ALL_PAIRS=1" in command and COMMAND.fullmatch(command)
     assert " --all-pairs" in request.command_of(options(all_pairs=True, seed=3))
+
+
+def test_numbers_of_ranks_are_those_of_what_is_repeated(first: Path) -> None:
+    change(first, ranks=[2, 4], ranks_per_node=[1])
+    chosen = options(like="first")
+    beginning.as_before(chosen)
+    assert (chosen.ranks, chosen.ranks_per_node) == ([2, 4], [1])
+    for name, given in (("RESUME", "resume"), ("--like", "like"), ("STUDY", "study")):
+        with pytest.raises(CampaignError, match=f"cannot be given with {name}=first, which has"):
+            request.refuse_ranks(options(ranks=[2], **{given: "first"}))
+    with pytest.raises(CampaignError, match="RANKS=1: one rank has nobody to send to"):
+        request.refuse_ranks(options(ranks=[2, 1]))
+    assert request.numbers("8,2,8") == [8, 2]
+    for wrong in ("", "0", "2,", "two", "2;4", "1,2,3" * 100):
+        with pytest.raises(CampaignError, match="are no numbers of ranks"):
+            request.numbers(wrong)
 
 
 def test_what_is_compared_is_declared_before_anything_is_measured(first: Path) -> None:

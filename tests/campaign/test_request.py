@@ -155,7 +155,7 @@ def test_checks_that_fit_nothing_are_refused_without_an_image() -> None:
 
 ASKED = [
     [], ["--site=virtual", "--tier=paper", "--rounds=7"], ["--budget=0.5h", "--checks=^Nas"],
-    ["--tier=paper"],
+    ["--tier=paper"], ["--ranks=2,4,8", "--ranks-per-node=1,2", "--checks=Collectives"],
     ["--images=mpich-5.0.2,lam-7.1.4+lamd"], ["--images=all", "--raw-by-rank"], ["--all-pairs"],
     ["--checks=PointToPoint %pair=Send/Recv|a'b\"c$d$$ $(touch x)`e`\\ f=g;h"],
     ["--host-mpi=/opt/an mpi", "--images=mpich-5.0.2-abi+host"], ["--study=iit"],
@@ -247,3 +247,13 @@ def test_a_pattern_that_may_never_end_is_refused(pattern: str) -> None:
 )
 def test_a_pattern_that_ends_is_not_refused(pattern: str | None) -> None:
     refuse_pattern(pattern)
+
+
+def test_a_pattern_is_tried_where_processor_time_is_limited() -> None:
+    """As by `ulimit -t` on a login node; nobody may raise it."""
+    script = (
+        "import resource; from campaign import patterns; patterns.MOST_S = 1000; "
+        "resource.setrlimit(resource.RLIMIT_CPU, (900, 900)); patterns.refuse_pattern('EchoTest')"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

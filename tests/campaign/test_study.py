@@ -23,7 +23,8 @@ def options(**given: object) -> argparse.Namespace:
     defaults = {
         "site": "local", "tier": "quick", "rounds": 3, "images": "", "checks": None,
         "study": None, "resume": None, "host_mpi": None, "like": None, "raw_by_rank": False,
-        "all_pairs": False, "name": None, "time_limit": None, "seed": None, "budget": None,
+        "all_pairs": False, "ranks": None, "ranks_per_node": None,
+        "name": None, "time_limit": None, "seed": None, "budget": None,
     }  # fmt: skip
     return argparse.Namespace(**{**defaults, **given})
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.comparison.answer import answer, tally
-from analysis.comparison.caveats.clock_limited import limited_sentence
+from analysis.comparison.caveats.limited import limited_sentences
 from analysis.comparison.compare import compare
 from analysis.comparison.result import Comparison
 from analysis.history.two_campaigns import compare_campaigns
@@ -102,7 +102,7 @@ def test_the_order_is_over_the_sizes_that_all_have(folder: Path) -> None:
 
 def test_what_is_limited_is_shown_with_the_reason(folder: Path) -> None:
     comparison = compare(read_campaign(folder))
-    [sentence] = limited_sentence(comparison)
+    [sentence] = limited_sentences(comparison)
     assert sentence == (
         "Limited by the clock: 4 points of alpha-1.0, left out of ratios, verdicts and ranks."
     )
@@ -121,7 +121,7 @@ def test_what_is_limited_is_shown_with_the_reason(folder: Path) -> None:
 def test_a_fine_clock_limits_nothing(tmp_path: Path) -> None:
     made = Synthetic(tmp_path / "c", TWICE, rounds=2, pairs=["Send/Recv"]).write()
     comparison = compare(read_campaign(made))
-    assert comparison.limited == [] and limited_sentence(comparison) == []
+    assert comparison.limited == [] and limited_sentences(comparison) == []
     assert "Limited by the clock" not in write_report(made, None, None).read_text()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from analysis.comparison.caveats.clock_limited import limited_table
+from analysis.comparison.caveats.limited import limited_tables
 from analysis.comparison.compare import compare
 from analysis.comparison.tables import group_table
 from analysis.models.guidelines import times_in, trials_by
@@ -23,7 +23,7 @@ from records.campaign import read_campaign
 from records.launch import read_launch
 
 SAMPLE = Path(__file__).resolve().parents[3] / "runs" / "sample"
-ONCE = (compare, dgemm_in, group_table, limited_table, models_of, one_way_times, parameters_of,
+ONCE = (compare, dgemm_in, group_table, limited_tables, models_of, one_way_times, parameters_of,
         parts_of, powers_in, profiled_cells, programs_in, rates_in, read_campaign, rows_of,
         solved_in, sweeps_of, times_in, trials_by)  # fmt: skip
 

@@ -1,0 +1,114 @@
+"""Where ranks were, as they say it themselves, and where two implementations' differ."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+from analysis.comparison.result import Comparison
+from analysis.tables.table import COUNT, PERCENT, Column, Row, Table
+from inference.intervals import median
+from records.ending import Placement
+from records.placed import Pattern, pattern, placed
+
+NAME = "placement"
+#: So many cells are named in a sentence.
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Where an implementation's launches of a cell were: each placement, and how often."""
+
+    cell: str
+    implementation: str
+    patterns: Counter[Pattern]
+    #: One of each.
+    examples: dict[Pattern, Placement]
+    #: The launches' shares of time in which the rank that waited most did so.
+    waited: tuple[float, ...]
+
+    @property
+    def words(self) -> str:
+        """Return it in words, what is most frequent first."""
+        said = (placed(self.examples[one]).words for one, _ in self.patterns.most_common())
+        return "; or ".join(dict.fromkeys(said))
+
+
+def placements(comparison: Comparison) -> list[Seen]:
+    """Return where the ranks of sound launches were, by cell and implementation."""
+    patterns: dict[tuple[str, str], Counter[Pattern]] = defaultdict(Counter)
+    examples: dict[tuple[str, str], dict[Pattern, Placement]] = defaultdict(dict)
+    waited: dict[tuple[str, str], list[float]] = defaultdict(list)
+    #: Most launches have one of few placements, which are read once each.
+    known: dict[int, Pattern] = {}
+    for launch in comparison.campaign.sound():
+        record = launch.record
+        key = record.cell, record.implementation
+        if one := record.placement:
+            found = known.setdefault(id(one), pattern(one))
+            patterns[key][found] += 1
+            examples[key].setdefault(found, one)
+        if record.waiting:
+            waited[key].append(record.waiting.share)
+    return [
+        Seen(*key, patterns[key], examples[key], tuple(waited[key])) for key in sorted(patterns)
+    ]
+
+
+def differently_placed(seen: list[Seen]) -> dict[str, list[Seen]]:
+    """Return the cells in which implementations were not placed alike."""
+    cells: dict[str, list[Seen]] = defaultdict(list)
+    for one in seen:
+        cells[one.cell].append(one)
+    return {
+        cell: own
+        for cell, own in cells.items()
+        if len({frozenset(one.patterns) for one in own}) > 1
+    }
+
+
+def placement_table(comparison: Comparison) -> Table | None:
+    """Return where the ranks of each cell and implementation were; None if no launch tells."""
+    seen = placements(comparison)
+    apart = differently_placed(seen)
+    columns = (
+        Column("cell", "cell"), Column("implementation", "implementation"),
+        Column("launches", "launches", COUNT), Column("placement", "ranks"),
+        Column("alike", "as the others"),
+        Column("waited", "waited for processors", PERCENT, "1"),
+    )  # fmt: skip
+    rows = [
+        Row(
+            (
+                one.cell, one.implementation, one.patterns.total(), one.words,
+                "no" if one.cell in apart else "yes", median(one.waited) if one.waited else None,
+            ),
+            one.implementation, (one.cell,),
+        )
+        for one in sorted(seen, key=lambda one: one.cell not in apart)
+    ]  # fmt: skip
+    notes = [
+        "As the ranks saw it at their end. Launches that are alike may differ in which nodes and "
+        "cores they got. The wait is that of the rank that waited most for a "
+        "processor, as a part of its time: the median over launches."
+    ]
+    return Table(NAME, "Where the ranks were", columns, rows, notes) if rows else None
+
+
+def placement_sentences(comparison: Comparison) -> list[str]:
+    """Return in a sentence for each way to differ in which cells placements do."""
+    said: dict[str, list[str]] = defaultdict(list)
+    for cell, own in differently_placed(placements(comparison)).items():
+        words = [(one.implementation, one.words) for one in own]
+        if len({how for _, how in words}) == 1:
+            how = f"all have {words[0][1]}, but not rank for rank in the same places"
+        else:
+            how = "; ".join(f"{name}: {how}" for name, how in words)
+        said[how].append(cell)
+    return [
+        f"Ranks were placed differently in {len(cells)} cell{'s' if len(cells) > 1 else ''} "
+        f"({', '.join(cells[:MOST_NAMED])}{' …' if len(cells) > MOST_NAMED else ''}): {how}. What "
+        "differs in them may be the place and not the library."
+        for how, cells in said.items()
+    ]

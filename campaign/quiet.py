@@ -1,0 +1,89 @@
+"""How quiet a campaign's nodes are before anything is measured, told once and kept with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from campaign.progress import CampaignProgress
+from inference.intervals import CONFIDENCE, median, student
+from records.base import RecordError
+from records.experiments import proving
+from records.kept import kept_launches
+from records.launch import read_launch
+from records.manifest import Manifest
+from records.noise import Noise, Quiet
+from records.program_output import ProgramOutput
+
+#: How long each image's preflight looks, in s: this share of a campaign's budget between these,
+#: or, without one, the first.
+ASKED_S, SHARE, LEAST_S, MOST_S = 1.0, 0.005, 0.5, 5.0
+
+
+def looked_ms(manifest: Manifest) -> int:
+    """Return for how many milliseconds each preflight looks how quiet its nodes are."""
+    budget = manifest.design.budget_s if manifest.design else None
+    seconds = min(MOST_S, max(LEAST_S, SHARE * budget)) if budget else ASKED_S
+    return round(1000 * seconds)
+
+
+def with_quiet(campaign: Path, manifest: Manifest, progress: CampaignProgress) -> Manifest:
+    """Return the manifest with what the preflights of its first round saw, and say it.
+
+    Unchanged where it has that already, no round is done, or none of them looked.
+    """
+    if manifest.quiet or not manifest.rounds_done:
+        return manifest
+    looks: list[Noise] = []
+    proofs = tuple(f"_{name}_" for name in proving("image"))
+    for kept in kept_launches(campaign):
+        if not any(proof in kept.name for proof in proofs):
+            continue
+        # What cannot be read is said when the campaign is.
+        with suppress(RecordError, OSError):
+            launch = read_launch(kept)
+            output = launch.output if launch.record.experiment in proving("image") else None
+            if isinstance(output, ProgramOutput):
+                looks += [one for one in output.results if isinstance(one, Noise)]
+    took_s = manifest.rounds_done[0].wall_s
+    rounds = manifest.rounds
+    if manifest.design:
+        rounds = max(1, int(manifest.design.budget_s / took_s)) if took_s else 1
+    found = quiet_of(looks, rounds)
+    if found is None:
+        return manifest
+    progress.say(found.sentence)
+    return manifest.changed(quiet=found.model_dump())
+
+
+def half_width(deviation: float, rounds: int, confidence: float = CONFIDENCE) -> float | None:
+    """Return how wide half the interval of a ratio of two is that are alike; None of one round.
+
+    Each round has a launch of both, whose logarithms have this deviation.
+    """
+    if rounds < 2:
+        return None
+    quantile = student(rounds - 1, (1 + confidence) / 2)
+    return math.expm1(quantile * deviation * math.sqrt(2 / rounds))
+
+
+def quiet_of(looks: Sequence[Noise], rounds: int) -> Quiet | None:
+    """Return how quiet nodes were, and what so many rounds can show; None where nobody looked."""
+    if not looks:
+        return None
+    noisiest = max(looks, key=lambda one: one.share)
+    deviation = max(one.deviation for one in looks)
+    stolen = [
+        min(1.0, one.stolen_s / one.looked_s) for one in looks if one.stolen_s and one.looked_s
+    ]
+    hosts = len({one.host for one in looks})
+    return Quiet(
+        looks=max(1, round(len(looks) / hosts)), hosts=hosts,
+        looked_s=median([one.looked_s for one in looks]), noisiest=noisiest.host,
+        share=noisiest.share, longest_s=max(one.longest_s for one in looks),
+        stolen_share=max(stolen, default=0.0), slowest_hz=min(one.slowest_hz for one in looks),
+        fastest_hz=max(one.fastest_hz for one in looks), deviation=deviation, rounds=rounds,
+        half_width=half_width(deviation, rounds),
+    )  # fmt: skip

@@ -1,0 +1,53 @@
+"""Where two implementations' ranks were placed differently is said beside the answer."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from analysis.comparison.caveats.placement import placement_sentences, placement_table
+from analysis.comparison.compare import compare
+from analysis.report.first_screen import warnings
+from analysis.report.report import write_report
+from records.campaign import read_campaign
+from tests.analysis.support.synthetic import TWICE, Synthetic
+
+BOUND = {"hosts": [["a", 2]], "processors": [["0", 1], ["1", 1]], "cores": [["0", 1], ["1", 1]],
+         "sockets": [["0", 2]], "numa_nodes": [["0", 2]]}  # fmt: skip
+#: The same on other cores, and unbound.
+ELSEWHERE = BOUND | {"processors": [["5", 1], ["4", 1]], "cores": [["5", 1], ["4", 1]]}
+UNBOUND = BOUND | {"processors": [["0-7", 2]], "cores": [["0-7", 2]]}
+WAITING = {"rank": 1, "counted_s": 1.0, "waited_s": 0.25, "turns": 100}
+
+
+def placed(folder: Path, of_beta: dict[str, Any]) -> Path:
+    made = Synthetic(folder, TWICE, rounds=2, pairs=["Send/Recv"]).write()
+    for path in made.glob("launches/*PointToPoint*/launch.json"):
+        facts = json.loads(path.read_text())
+        is_beta = facts["implementation"].startswith("beta")
+        own = of_beta if is_beta and "short" in facts["cell"] else BOUND
+        path.write_text(json.dumps(facts | {"placement": own, "waiting": WAITING}))
+    return made
+
+
+def test_placements_that_differ_are_said_and_shown(tmp_path: Path) -> None:
+    comparison = compare(read_campaign(placed(tmp_path / "c", UNBOUND)))
+    [sentence] = placement_sentences(comparison)
+    assert sentence.startswith(
+        "Ranks were placed differently in 1 cell (PointToPoint pair=Send/Recv message_range=short)"
+    )
+    assert "alpha-1.0: 2 rank(s) on 1 node(s), each may run on 1 core(s)" in sentence
+    assert "beta-2.0: 2 rank(s) on 1 node(s), each may run on 8 core(s)" in sentence
+    assert sentence in [one.sentence for one in warnings(comparison)]
+    table = placement_table(comparison)
+    assert table
+    # Those that differ come first; one that waited is told, whatever its number of ranks.
+    assert [row.values[4] for row in table.rows] == ["no"] * 2 + ["yes"] * 4
+    assert {row.values[5] for row in table.rows} == {0.25}
+    assert "<h3>Where the ranks were</h3>" in write_report(tmp_path / "c", None, None).read_text()
+
+
+def test_other_cores_of_the_same_kind_are_no_other_placement(tmp_path: Path) -> None:
+    comparison = compare(read_campaign(placed(tmp_path / "c", ELSEWHERE)))
+    assert placement_sentences(comparison) == []
+    unknown = Synthetic(tmp_path / "old", TWICE, rounds=1, pairs=["Send/Recv"]).write()
+    assert placement_table(compare(read_campaign(unknown))) is None

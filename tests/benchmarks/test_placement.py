@@ -1,0 +1,57 @@
+"""Ranks say where they are and how long they waited for a processor, whatever starts them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from records.ending import Told, by_rank, numbers_of, told_in
+from records.noise import Noise
+from records.program_output import read_program_output
+from tests.benchmarks.conftest import Built
+
+pytestmark = pytest.mark.real
+PING_PONG = ["pingpong", "--sizes", "1024", "--iterations", "20"]
+
+
+def told(built: Built, out: Path, program: list[str], *before: str) -> Told:
+    name, *arguments = program
+    done = built.run_command([*before, str(built.build / "bin" / name), *arguments])
+    assert done.returncode == 0, done.stderr
+    out.write_text(done.stdout)
+    return told_in(out)
+
+
+@pytest.mark.parametrize("program", [PING_PONG, ["nas_ep", "--class", "S"]], ids=["ours", "nas"])
+def test_ranks_on_one_processor_wait_for_it(
+    program: list[str], built: Built, tmp_path: Path
+) -> None:
+    processor = min(os.sched_getaffinity(0))
+    found = told(built, tmp_path / "out", program, "taskset", "-c", str(processor))
+    placement, waiting = found.placement, found.waiting
+    assert placement and waiting
+    assert [*by_rank(placement.processors)] == [str(processor)] * 2
+    assert len({*by_rank(placement.hosts)}) == 1
+    for runs in (placement.cores, placement.sockets):
+        assert all(len(numbers_of(one)) == 1 for one in by_rank(runs))
+    # One of two that work on a processor waits for half of the time, or more where others do, too.
+    assert waiting.share > 0.2 and waiting.turns and waiting.delay_s > 0
+
+
+def test_a_start_says_where_ranks_are_and_counts_nothing(built: Built, tmp_path: Path) -> None:
+    found = told(built, tmp_path / "out", ["startup"])
+    assert found.placement and found.waiting is None
+    assert all(map(numbers_of, by_rank(found.placement.processors)))
+
+
+def test_a_preflight_looks_how_quiet_its_host_is(built: Built, tmp_path: Path) -> None:
+    done = built.run("preflight", "--noise-ms", "200")
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "out"
+    out.write_text(done.stdout)
+    [seen] = [one for one in read_program_output(out).results if isinstance(one, Noise)]
+    assert seen.looked_s >= 0.2 and seen.time_s.median > 1e-4
+    # Faster than any clock that is made, or than a hundredth of one, it is not.
+    assert 1e7 < seen.slowest_hz <= seen.fastest_hz < 1e11
+    quiet = built.run("preflight")
+    assert quiet.returncode == 0 and '"noise"' not in quiet.stdout
