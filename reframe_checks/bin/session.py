@@ -90,7 +90,7 @@ class Rounds:
         """
         recording.current_round = number
         try:
-            with held(self.campaign) as schedule:
+            with held(self.campaign, begins=True) as schedule:
                 if schedule.state.campaign is None:
                     # ReFrame was given the campaign by hand.
                     converted = has_launches(self.campaign)
