@@ -19,9 +19,12 @@ ACTIVATED := $(value WYEAST_ROOT)
 CHOSEN_BEFORE := $(value WYEAST_ACTIVATED)
 export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
-# As in `activate`: files are in UTF-8, and another Python's library and habits stay outside.
+# As in `activate`: files are in UTF-8, and another Python's library and habits, and what is for
+# debugging it and makes it several times slower, stay outside.
 export PYTHONUTF8 := 1
-unexport PYTHONHOME PYTHONPLATLIBDIR PYTHONOPTIMIZE PYTHONWARNINGS PYTHONINSPECT PYTHONIOENCODING
+unexport PYTHONHOME PYTHONPLATLIBDIR PYTHONOPTIMIZE PYTHONWARNINGS PYTHONINSPECT PYTHONIOENCODING \
+    PYTHONDEVMODE PYTHONTRACEMALLOC PYTHONMALLOC PYTHONHASHSEED PYTHONVERBOSE PYTHONDEBUG \
+    PYTHONPROFILEIMPORTTIME PYTHONWARNDEFAULTENCODING
 
 # A value reaches a recipe as it was typed: make expands nothing in it, and the shell sees one
 # word. `given` and `option` are empty if nothing was given.
@@ -50,7 +53,7 @@ ifneq ($(MAKECMDGOALS)$(GIVEN),)
 shell_word = '$(subst ','\'',$1)'
 REFUSED := $(shell goals=$(call shell_word,$(MAKECMDGOALS)) given=$(call shell_word,$(GIVEN)) \
     awk -f $(call shell_word,$(dir $(lastword $(MAKEFILE_LIST))))campaign/bin/request.awk \
-    $(call shell_word,$(lastword $(MAKEFILE_LIST))))
+    $(call shell_word,$(lastword $(MAKEFILE_LIST))) 2>/dev/null)
 $(if $(REFUSED)$(filter-out 0,$(.SHELLSTATUS)),$(error $(or $(REFUSED),awk could not read the Makefile)))
 $(foreach name,$(GIVEN),$(if $(call quoted,$(name)),)\
     $(eval override $(name) := $$(value $(name)))$(eval export $(name)))
@@ -193,8 +196,9 @@ performance: images ## measure what the platform costs: the same programs inside
 
 .PHONY: analysis-performance simulated-coverage simulated-designs
 # On made-up campaigns in a temporary folder.
-analysis-performance: .wyeast/venv/.for-test ## measure how the cost of the analysis grows (AXES="rounds=3,30,300 nights", REPEAT=3, CAMPAIGNS=10000)
-	@$(PYTHON) -m tests.analysis.growth_benchmark $(call option,--axes,AXES) $(call option,--repeat,REPEAT)
+analysis-performance: .wyeast/venv/.for-test ## measure how the cost of the analysis grows (AXES="rounds=3,30,300 nights", REPEAT=3, CURVES=docs/growth, CAMPAIGNS=10000)
+	@$(PYTHON) -m tests.analysis.growth_benchmark $(call option,--axes,AXES) $(call option,--repeat,REPEAT) \
+	    $(call option,--curves,CURVES)
 	@$(PYTHON) -m analysis.simulation.history $(call option,--campaigns,CAMPAIGNS)
 
 simulated-designs: .wyeast/venv/.for-run ## simulate what campaign designs decide in the same time (TRIALS=200, BUDGET=644: seconds)

@@ -7,7 +7,14 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+try:
+    import typer
+except ModuleNotFoundError:
+    # Of the system's Python, say.
+    sys.exit(
+        f"analysis: {sys.executable} does not have the project's packages; type this first, in the "
+        "checkout: . ./activate"
+    )
 
 from analysis.commands import (
     audit,
@@ -37,7 +44,7 @@ from analysis.commands.campaigns import (
 from analysis.commands.groups import Grouped
 from records.acting_user import act_for
 from records.files import only_owner_writes
-from records.terminal_encoding import suit_terminal
+from records.terminal_encoding import open_streams, suit_terminal
 
 app = typer.Typer(
     cls=Grouped,
@@ -227,5 +234,6 @@ if __name__ == "__main__":
     gc.set_threshold(50_000, 20, 100)
     act_for(ROOT)
     only_owner_writes()
+    open_streams()
     suit_terminal()
     app()

@@ -31,8 +31,15 @@ def names() -> list[str]:
     return [*spaced, *(name.replace(" ", "") for name in spaced)]
 
 
+def _limit_processor_time() -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    # Nobody may raise what the machine allows.
+    least = MOST_S if most == resource.RLIM_INFINITY else min(MOST_S, most)
+    resource.setrlimit(resource.RLIMIT_CPU, (least, least))
+
+
 def refuse_pattern(pattern: str | None) -> None:
-    r"""Raise CampaignError for an expression that is none, or that may not come to an end.
+    r"""Raise CampaignError for what is no regular expression, and for one that may not end.
 
     One such as `^(\\S+)+!$` tries every way to divide a name, while a campaign holds the machine.
     """
@@ -51,7 +58,7 @@ def refuse_pattern(pattern: str | None) -> None:
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", TRY, pattern],
             input="\n".join(names()), text=True, capture_output=True, timeout=PATIENCE_S,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (MOST_S, MOST_S)),
+            preexec_fn=_limit_processor_time,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise CampaignError(

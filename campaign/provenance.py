@@ -185,7 +185,7 @@ def software(root: Path, site: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def inner_manifest(implementation: str, told: str) -> dict[str, Any]:
-    """Return the manifest inside an image, of its text; raises ImageError for one that is none."""
+    """Return the manifest inside an image, from its text; raises ImageError for any other text."""
     try:
         manifest = json_of(told)
     except ValueError as error:
@@ -209,12 +209,12 @@ def describe_images(
     """
     described = {}
     for implementation in implementations:
-        image = trust.admit(root, implementation, site)
+        image, signature = trust.admit_by(root, implementation, site)
         shown = (image, "cat", "/opt/wyeast/manifest.json")
         told = said_by(*command("exec", *launch_options(alone=True), *shown))
         described[implementation] = {
             "sha256": images.entry_of(root, implementation)["sha256"],
-            "signature": trust.signature_status(root, implementation, site),
+            "signature": signature,
             "labels": images.labels(image),
             "manifest": inner_manifest(implementation, told) if told else None,
         }

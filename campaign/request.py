@@ -61,7 +61,7 @@ def with_design(root: Path, options: argparse.Namespace) -> None:
 
     A campaign of tier `quick` has the site's budget, or the usual one. A study, and what repeats or
     continues another campaign, has rounds, as the other tiers have. Raises CampaignError for an
-    unknown site, and for a tier that is none.
+    unknown site or tier.
     """
     refuse_tier(options.tier)
     is_new = not (options.study or options.like or options.resume)
@@ -142,7 +142,7 @@ def refuse_before_building(root: Path, options: argparse.Namespace) -> None:
     """Refuse what is known to be impossible before any image is built.
 
     Raises CampaignError, TableError or ImageError for an unknown image's name, and PrefixError
-    for an MPI of this machine that is none.
+    where HOST_MPI is not the prefix of an MPI.
     """
     if selection.in_a_box(root, options.site):
         if layout.is_shared(root):

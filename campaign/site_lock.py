@@ -11,7 +11,7 @@ from pathlib import Path
 from containers import selection
 from records import files, layout
 from records.base import CampaignError
-from records.locks import LockHeld, NotShared, exclusive, holder_of, on_machine
+from records.locks import LockHeld, NoLocks, NotShared, exclusive, holder_of, on_machine
 from site_configs.site_file import LOCAL
 
 
@@ -47,6 +47,8 @@ def only_campaign(root: Path, site: str, has_machine: bool = False) -> Iterator[
                 f"{who} on {place} ({holder}), and two at once would disturb each other; wait "
                 "until it has ended"
             ) from None
+        except NoLocks as error:
+            raise CampaignError(f"{lock}: {error.strerror}") from None
         except OSError as error:
             raise CampaignError(
                 f"{lock} cannot be opened: {error.strerror}; if this checkout belongs to another "

@@ -126,7 +126,8 @@ def launch_options(alone: bool, together: bool = False) -> list[str]:
     They are the same for all implementations of a site.
 
     - The caller's working folder is not shown, and neither is what a folder is mounted over: root
-      of a container may not unmount.
+      of a container may not unmount. Where it has the machine's process ids it may not look into
+      those of Apptainer either, which see all that is hidden.
     - `alone`, where one container has all ranks: it has process ids and System V's IPC of its own,
       and not the machine's /tmp and /var/tmp; whoever starts it gives it a /tmp. Ranks that a
       scheduler starts each in a container share these, and copy from each other's memory through
@@ -138,7 +139,7 @@ def launch_options(alone: bool, together: bool = False) -> list[str]:
     """
     options = [*exec_options(), "--no-mount=cwd"]
     if os.geteuid() == 0:
-        options.append("--drop-caps=CAP_SYS_ADMIN")
+        options.append(f"--drop-caps=CAP_SYS_ADMIN{'' if alone else ',CAP_SYS_PTRACE'}")
     if together:
         options.append("--sharens")
     return [*options, "--no-mount=tmp", "--pid", "--ipc"] if alone else options
@@ -207,10 +208,23 @@ def command(*words: str | Path | Admitted) -> list[str]:
         _check_exec(words[1:])
     elif verb not in STARTS_NOTHING:
         raise NotAdmitted(f"`apptainer {verb}` may run code from an image, so it is not used here")
-    if verb == "exec" and (guarded := guard()):
+    if verb != "exec":
+        return [str(apptainer_command()), *map(str, words)]
+    if guarded := guard():
         words = (verb, mount_option(BEFORE_DEV + MEMORY, "/dev/shm"), *words[1:])
-        return [*guarded, str(apptainer_command()), *map(str, words)]
-    return [str(apptainer_command()), *map(str, words)]
+    else:
+        words = (verb, *without_terminals(), *words[1:])
+    return [*guarded, str(apptainer_command()), *map(str, words)]
+
+
+def without_terminals() -> list[str]:
+    """Return the options that take the caller's terminals away, as for a launch (into_container).
+
+    What a program read there would be missing at the terminal, and what it wrote be obeyed by it.
+    """
+    own = (one.path for one in os.scandir("/dev/pts")
+           if one.name.isdigit() and one.stat().st_uid == os.geteuid())  # fmt: skip
+    return [mount_option(f"{BEFORE_DEV}/dev/null", path) for path in own]
 
 
 def _check_exec(words: tuple[str | Path | Admitted, ...]) -> None:

@@ -9,7 +9,9 @@ that vanish with the namespace. The latter is MEMORY, for a mount option: at /de
 starts of containers that share a namespace find each other.
 
 /proc stays as it is: in another state the kernel mounts none for a container's own process ids.
-`containers.apptainer` mounts its parts read-only. Run as `python -IS`, before each container: it
+`containers.apptainer` mounts its parts read-only. In a further user namespace a program would mount
+what it likes, such as the control groups, which are root's: so where one container has all ranks,
+there is none after the container's own. Run as `python -IS`, before each container: it
 takes no more of the standard library than it must, which would be most of its time.
 """
 
@@ -22,7 +24,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
-MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_SLAVE = 1, 32, 4096, 16384, 1 << 19
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
 #: What a mount keeps when it becomes read-only, by its name in the kernel's list.
 FLAGS = {"nosuid": 2, "nodev": 4, "noexec": 8, "noatime": 1024, "nodiratime": 2048,
          "relatime": 1 << 21}  # fmt: skip
@@ -37,8 +39,15 @@ TEMPORARY = ("/tmp", "/var/tmp", SHARED)
 #: Where it notes, in the home of the user database or of HOME, which containers share a namespace.
 NOTES = ".apptainer"
 #: Devices of fabrics, of accelerators and of FUSE, which a site may allow to a group alone: what
-#: their paths in /dev begin with.
-ALLOWED = ("cxi", "dri/", "fuse", "hfi1", "infiniband/", "kfd", "knem", "nvidia", "xpmem")
+#: their paths in /dev begin with. Of InfiniBand's, umad and issm are for who manages the network.
+ALLOWED = ("cxi", "dri/", "fuse", "hfi1_0", "hfi1_1", "hfi1_2", "hfi1_3", "infiniband/rdma_cm",
+           "infiniband/ucm", "infiniband/uverbs", "kfd", "knem", "nvidia", "xpmem")  # fmt: skip
+#: By `open` of what is in it a program writes what a read-only mount does not protect.
+NOT_PROTECTED = "bpf"
+#: Where the kernel has settings: how many user namespaces there may be below this one, and whether
+#: Debian's kernel has them made by root of the machine alone.
+MOST_NAMESPACES = "/proc/sys/user/max_user_namespaces"
+FOR_ALL_USERS = "/proc/sys/kernel/unprivileged_userns_clone"
 #: What nobody reaches by its path: what covers it, or a server that is gone, is in the way.
 UNREACHABLE = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ESTALE, errno.ENOTCONN,
                errno.EHOSTDOWN, errno.ETIMEDOUT)  # fmt: skip
@@ -57,17 +66,43 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = 
     _checked(libc.mount(*words, ctypes.c_ulong(flags), data.encode() or None), target)
 
 
-def own_namespace() -> None:
-    """Have a mount namespace; where root of this machine may not, in a user namespace of root."""
+def own_namespace(is_last: bool = False) -> None:
+    """Have a mount namespace; where root of this machine may not, in a user namespace of root.
+
+    `is_last` has it in one in any case, with one further user namespace, which is the container's.
+    """
     libc, ids = ctypes.CDLL(None, use_errno=True), {"uid": os.geteuid(), "gid": os.getegid()}
-    if libc.unshare(CLONE_NEWNS):
+    # Else a container could have none, and no program in it has one.
+    is_last = is_last and setting(FOR_ALL_USERS) != "0"
+    if is_last or libc.unshare(CLONE_NEWNS):
         _checked(libc.unshare(CLONE_NEWUSER | CLONE_NEWNS), "a mount namespace")
         told = {"setgroups": "deny", **{f"{one}_map": f"{is_} {is_} 1" for one, is_ in ids.items()}}
         for name, text in told.items():
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(text)
-    # What is unmounted on the machine meanwhile is not held here.
-    mount("", "/", flags=MS_REC | MS_SLAVE)
+        if is_last:
+            limit_namespaces()
+    # What is mounted on the machine meanwhile would be writable here.
+    mount("", "/", flags=MS_REC | MS_PRIVATE)
+
+
+def setting(path: str) -> str:
+    """Return a setting of the kernel; "" where it has none."""
+    try:
+        with open(path) as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def limit_namespaces() -> None:
+    """Allow one further user namespace below this one."""
+    try:
+        with open(MOST_NAMESPACES, "w") as file:
+            file.write("1")
+    except OSError:
+        # Within a container of somebody's the settings are read-only.
+        return
 
 
 def mounts() -> Iterator[tuple[str, int, str]]:
@@ -147,7 +182,7 @@ def kept_writable(
 
 
 def make_read_only(kept: Iterable[str]) -> None:
-    """Make every file system read-only for this namespace, without these folders and /proc.
+    """Make every file system read-only for this namespace, without these folders and /proc itself.
 
     Of the root itself its folders become so: Apptainer removes a lock of its own, which is
     elsewhere, only after it was told that there is none in the root.
@@ -158,12 +193,17 @@ def make_read_only(kept: Iterable[str]) -> None:
     for entry in os.scandir("/"):
         if entry.is_dir(follow_symlinks=False) and not os.path.ismount(entry.path):
             mount(entry.path, entry.path, flags=MS_BIND | MS_REC)
-    for place, flags, kind in list(mounts()):
+    # What is mounted at a place last is in the way of the others there, whose flags may differ.
+    last = {place: (flags, kind) for place, flags, kind in mounts()}
+    for place, (flags, kind) in last.items():
         # Nothing is in what is mounted when it is needed.
-        if place in writable or f"{place}/".startswith("/proc/") or kind == "autofs":
+        if place in (*writable, "/proc") or kind == "autofs":
             continue
         try:
-            mount("", place, flags=MS_REMOUNT | MS_BIND | MS_RDONLY | flags)
+            if kind == NOT_PROTECTED:
+                mount("nothing", place, "tmpfs", MS_RDONLY)
+            else:
+                mount("", place, flags=MS_REMOUNT | MS_BIND | MS_RDONLY | flags)
         except OSError as error:
             # A folder of that name may be in what covers it.
             is_covered = error.errno == errno.EINVAL and not os.path.ismount(place)
@@ -245,8 +285,11 @@ def main(words: Sequence[str]) -> int:
     """Start a command in such a namespace; return only where that fails."""
     folder, *command = words
     try:
-        own_namespace()
-        make_read_only(kept_writable(folder, command, os.environ))
+        # What the machine mounts when it is looked at has to be there before.
+        kept = list(kept_writable(folder, command, os.environ))
+        # Containers that share a user namespace are to find each other's.
+        own_namespace(is_last="--sharens" not in options_in(command))
+        make_read_only(kept)
         replace_devices()
         # Where it is something else may be mounted now.
         os.chdir(os.getcwd())

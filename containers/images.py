@@ -287,8 +287,8 @@ def verify(root: Path, name: str) -> Path:
     return verified(root, name)[0]
 
 
-def verified(root: Path, name: str) -> tuple[Path, tuple[int, ...]]:
-    """Return the path of an image as `verify` does, and the state in which the file was read."""
+def verified(root: Path, name: str) -> tuple[Path, tuple[int, ...], dict[str, Any]]:
+    """Return the path of an image as `verify` does, the state in which it was read, its entry."""
     entry = entry_of(root, name)
     implementation, _ = split_variant(name)
     path = store.path_of(root, entry)
@@ -305,7 +305,7 @@ def verified(root: Path, name: str) -> tuple[Path, tuple[int, ...]]:
             f"that was built; remove it and build it again: {BUILD_COMMAND} "
             f"IMAGES={implementation}"
         )
-    return path, state
+    return path, state, entry
 
 
 @cache
@@ -329,7 +329,7 @@ def available(root: Path) -> list[str]:
 def chosen(root: Path, words: str) -> list[str]:
     """Return the implementations that `words` names by comma, or all that are available.
 
-    Variants of one implementation have one image. Raises ImageError where that is none.
+    Variants of one implementation have one image. Raises ImageError where nothing is available.
     """
     named = [word.strip() for word in words.split(",") if word.strip()]
     if named and named != ["all"]:

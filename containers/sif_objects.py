@@ -109,7 +109,7 @@ def content(path: Path, kind: int, name: str | None, most: int) -> bytes:
 
 
 def read_json(text: bytes) -> Any:
-    """Return what a text of JSON says; raises SifError for one that is none, or says it twice."""
+    """Return what a text of JSON says; raises SifError if it is not JSON, or has a name twice."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)

@@ -4,8 +4,10 @@ Locks (`containers/images.lock`, and that of a bundle's images) map names to dig
 image so has the same file from its beginning to its end, whatever is built or signed meanwhile.
 """
 
+import errno
 import fcntl
 import os
+import struct
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -16,6 +18,8 @@ from records import layout
 from records.files import NO_LINKS, aside_of, put_where_nothing_is
 
 STORE = "sha256"
+#: C's `struct flock`, of which the first is the kind of lock.
+_PART = "hhqqi4x"
 
 
 def folder(root: Path) -> Path:
@@ -89,13 +93,31 @@ def remove_unused(path: Path) -> bool:
     except FileNotFoundError:
         return True
     try:
-        fcntl.flock(image, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_used(image):
+            return False
         path.unlink(missing_ok=True)
     except OSError:
         return False
     finally:
         os.close(image)
     return True
+
+
+def _is_used(image: int) -> bool:
+    """Return whether somebody holds an open image; raises OSError where none can tell."""
+    try:
+        fcntl.flock(image, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError as error:
+        # NFS, which has such locks as those of a file's parts, gives an exclusive one only to who
+        # may write the file. It tells everybody whether another holds one, on any of its clients.
+        if error.errno != errno.EBADF:
+            raise
+        asked = struct.pack(_PART, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        held = fcntl.fcntl(image, fcntl.F_GETLK, asked)
+        return bool(struct.unpack(_PART, held)[0] != fcntl.F_UNLCK)
+    return False
 
 
 def take_over(root: Path, entry: Mapping[str, Any]) -> None:

@@ -116,18 +116,24 @@ def admit(root: Path, name: str, site: Mapping[str, Any]) -> Admitted:
     built here, signed by a key of the trust folder, or answered for by a person; or `signed`, in
     the lock and signed. Raises ImageError otherwise. Nothing of the image runs for it.
     """
+    return _admitted(root, name, site)[0]
+
+
+def _admitted(
+    root: Path, name: str, site: Mapping[str, Any]
+) -> tuple[Admitted, Mapping[str, Any]]:  # fmt: skip
     policy = site.get(POLICY_KEY, POLICIES[0])
     if policy not in POLICIES:
         raise TrustError(
             f"{POLICY_KEY} of the site is `{policy}`; use one of {', '.join(POLICIES)}"
         )
-    path, state = images.verified(root, name)
+    path, state, entry = images.verified(root, name)
     refuse_what_others_write(root, path, site.get(GROUP_KEY))
     if policy == "signed":
         _signers_of(root, path)
-    elif not vouched(root, name):
+    elif not _vouched(root, entry):
         raise TrustError(origin.question(root, name))
-    return Admitted(path, state)
+    return Admitted(path, state), entry
 
 
 def refuse_what_others_write(root: Path, image: Path, group: str | None) -> None:
@@ -165,7 +171,10 @@ def refuse_what_others_write(root: Path, image: Path, group: str | None) -> None
 
 def vouched(root: Path, name: str) -> bool:
     """Tell whether an image was built here, is answered for, or is signed by a key that counts."""
-    entry = images.entry_of(root, name)
+    return _vouched(root, images.entry_of(root, name))
+
+
+def _vouched(root: Path, entry: Mapping[str, Any]) -> bool:
     if origin.answered_for(entry):
         return True
     if not files(root):
@@ -183,23 +192,23 @@ def _signers_of(root: Path, path: Path) -> list[PublicKey]:
     return signers(root, path) if any(key.fault() for key in found) else found
 
 
-def signature_status(root: Path, name: str, site: Mapping[str, Any]) -> str:
-    """Return what an image was admitted by: `signed by` keys, or `not verified` and why it may run.
+def admit_by(root: Path, name: str, site: Mapping[str, Any]) -> tuple[Admitted, str]:
+    """Return an image as `admit` does, and what it is admitted by.
 
-    Keys that count are named also where the site does not ask for them. Raises ImageError as
-    `admit` does.
+    That is `signed by` keys, or `not verified` and why it may run. Keys that count are named also
+    where the site does not ask for them.
     """
-    path = admit(root, name, site).path
+    image, entry = _admitted(root, name, site)
     must_be = site.get(POLICY_KEY, POLICIES[0]) == "signed"
     if must_be or files(root):
         try:
-            keys = sorted(key.fingerprint for key in _signers_of(root, path))
-            return f"signed by {', '.join(keys)}"
+            keys = sorted(key.fingerprint for key in _signers_of(root, image.path))
+            return image, f"signed by {', '.join(keys)}"
         except (TrustError, ProvisionError):
             if must_be:
                 raise
-    entry = images.entry_of(root, name)
-    return f"not verified: {'built here' if entry.get('origin') == origin.BUILT else 'vouched for'}"
+    by = "built here" if entry.get("origin") == origin.BUILT else "vouched for"
+    return image, f"not verified: {by}"
 
 
 @cache

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.comparison.compare import compare
+from analysis.comparison.confirmed import verdicts_of
+from analysis.comparison.result import Comparison
 from containers import images, store
 from containers.ending import exit_code
 from records import layout
@@ -35,7 +37,10 @@ CHECKS = "^EchoTest|^HaloExchange"
 
 @dataclass(frozen=True)
 class TwinsCampaign:
-    """What a campaign of twins judged: series by experiment, and those that it says differ."""
+    """What a campaign of twins judged: series by experiment, and what it says differs.
+
+    That is of series and of groups: both are of the family that may have a false verdict.
+    """
 
     series: dict[str, int]
     different: dict[str, list[str]]
@@ -100,18 +105,21 @@ def measure(pair: tuple[str, str], guests: str, budget: str, checks: str) -> Twi
             last = one_line(" ".join(done.stdout.splitlines()[-3:]))
             raise CampaignError(f"a campaign of {' and '.join(pair)} failed: {last}")
         [path] = folders(guests)
-        series: dict[str, int] = {}
-        different: dict[str, list[str]] = {}
-        for cell in compare(read_campaign(path)).cells:
-            experiment = cell.name.partition(" ")[0]
-            for verdict in cell.verdicts.values():
-                series[experiment] = series.get(experiment, 0) + 1
-                if verdict.is_different:
-                    different.setdefault(experiment, []).append(cell.name)
-        return TwinsCampaign(series, different)
+        return judged(compare(read_campaign(path)))
     finally:
         for path in folders(guests):
             shutil.rmtree(path, ignore_errors=True)
+
+
+def judged(comparison: Comparison) -> TwinsCampaign:
+    """Return what was judged, and what is said to differ: series, and groups of several."""
+    series: dict[str, int] = {}
+    different: dict[str, list[str]] = {}
+    for (experiment, name, is_series), verdict in verdicts_of(comparison):
+        series[experiment] = series.get(experiment, 0) + is_series
+        if verdict.is_different:
+            different.setdefault(experiment, []).append(name)
+    return TwinsCampaign(series, different)
 
 
 def folders(guests: str) -> list[Path]:

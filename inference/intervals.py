@@ -170,7 +170,8 @@ def independent_ratio(
     """Return the ratio of two independent samples, from the logarithms of their launches.
 
     The value is the ratio of geometric means, the interval Welch's: the two may vary differently.
-    `step` is that of the values, as in `ratio_of_mean`.
+    Of samples of different sizes it has at most the degrees of freedom of `most_freedom`. `step`
+    is that of the values, as in `ratio_of_mean`.
     """
     counts = (len(of), len(base))
     counted = f"{counts[0]} and {counts[1]} launches"
@@ -181,10 +182,24 @@ def independent_ratio(
     variance = sum(parts)
     weights = sum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True))
     freedom = variance**2 / weights if weights else sum(counts) - 2.0
+    freedom = min(freedom, most_freedom([(1 / count, count) for count in counts]))
     told = (mean, math.sqrt(variance), freedom, confidence, margin)
     # One side is all above the other: one of as many orders as there are where nothing differs.
     chance = 1 / math.comb(sum(counts), counts[0])
     return ratio_of_mean(*told, chance=chance, pairs=min(counts), counted=counted, step=step)
+
+
+def most_freedom(parts: Sequence[tuple[float, int]]) -> float:
+    """Return the degrees of freedom of a sum of means whose launches all vary alike.
+
+    Each part has its share of the variance then, up to a factor, and how many launches it is of.
+    Satterthwaite's degrees of freedom come from the variances that were seen: where the part that
+    decides is of few launches that happen to agree, they are those of the others, and many. At the
+    levels of a large family that is a false claim dozens of times as often as stated: of 20 and 3
+    launches 11 times at 0.1%.
+    """
+    whole = math.fsum(share for share, _ in parts)
+    return whole**2 / math.fsum(share**2 / (count - 1) for share, count in parts)
 
 
 @dataclass(frozen=True)
@@ -220,8 +235,8 @@ def stratified_ratio(
     """Return the ratio that belongs to the weighted sum of strata that are independent.
 
     Each stratum has a variance of its own, so one that lost a launch costs the others nothing; the
-    freedom is Satterthwaite's (1946). Weights of a side add up to 1. The other arguments are as of
-    `ratio_of_mean`.
+    freedom is Satterthwaite's (1946), at most that of `most_freedom`. Weights of a side add up to
+    1. The other arguments are as of `ratio_of_mean`.
     """
     mean = sum(one.weight * one.mean for one in strata) if strata else math.nan
     if pairs < FEWEST_PAIRS:
@@ -229,6 +244,8 @@ def stratified_ratio(
     parts = [one.weight**2 * one.variance for one in strata]
     weights = sum(part**2 / (one.count - 1) for part, one in zip(parts, strata, strict=True))
     freedom = sum(parts) ** 2 / weights if weights else sum(one.count - 1.0 for one in strata)
+    alike = most_freedom([(one.weight**2 / one.count, one.count) for one in strata])
+    freedom = min(freedom, alike)
     told = (mean, math.sqrt(sum(parts)), freedom, CONFIDENCE, margin)
     return ratio_of_mean(*told, chance=chance, pairs=pairs, counted=counted, step=step)
 

@@ -49,6 +49,8 @@ OF_USER, OF_GROUP, WRITE = 2, 8, 2
 CLOSED = "/nonexistent"
 #: As many links as the kernel follows for one path.
 MOST_LINKS = 40
+#: No file that is read whole has more, in bytes: an archive of a few megabytes may hold any number.
+MOST_BYTES = 2**30
 #: The folders of a home that decide what its user's commands start.
 PARTS = (layout.SITES, "containers", "containers/trust", layout.STATE, f"{layout.STATE}/images")
 
@@ -364,10 +366,19 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         yield file
 
 
+def content_of(path: Path) -> bytes:
+    """Return what a file holds, opened as `opened` does; raises OSError, also for too much."""
+    with opened(path) as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise OSError(errno.EFBIG, f"it has more than {MOST_BYTES / 1e6:.0f} MB", str(path))
+    return content
+
+
 def text_of(path: Path) -> str:
-    """Return the text of a file, opened as `opened` does."""
-    with opened(path) as file, io.TextIOWrapper(file, encoding="utf-8") as text:
-        return text.read()
+    """Return the text of a file, opened as `opened` does; raises as `content_of` does."""
+    # As every text file is read, whatever its line ends are.
+    return io.TextIOWrapper(io.BytesIO(content_of(path)), encoding="utf-8").read()
 
 
 def open_folder(path: Path) -> int:

@@ -187,7 +187,7 @@ def parse_sums(text: bytes) -> dict[str, str]:
     """Return the digests of a list by name; raise BundleError for a line that is not one."""
     sums = {}
     lines = text.decode(errors="replace").removesuffix("\n")
-    # As sha256sum has lines: there are more signs than that at which Python ends one.
+    # As sha256sum has lines: Python ends one at other characters, too.
     for number, line in enumerate(lines.split("\n") if lines else (), 1):
         found = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
         if not found:

@@ -65,7 +65,7 @@ CONTROLS = re.compile(
 REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
-#: What separates messages from each other: at least three signs, none of a word.
+#: What separates messages from each other: at least three characters, none of a word.
 RULER = re.compile(r"[^\w\s]{3,}")
 WORD = re.compile(r"\w")
 #: What is no reason by itself: remarks, and what launchers say once a rank has ended badly.
@@ -134,6 +134,8 @@ def _without_mark(line: str) -> str:
 
 def one_line(text: str, longest: int = LONGEST) -> str:
     """Return a text as one line of printable characters, cut at a length."""
+    if len(text) <= longest and text.isprintable() and text == " ".join(text.split()):
+        return text
     # The input is bounded too, generously compared with what is kept.
     words = " ".join(ESCAPES.sub(" ", text[: 20 * longest]).split())
     line = "".join(one if one.isprintable() else REPLACED for one in words)

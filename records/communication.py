@@ -11,6 +11,7 @@ from records.base import (
     Difference,
     Epoch,
     Positive,
+    Ranges,
     Record,
     Seconds,
     Times,
@@ -61,6 +62,38 @@ class LoadedLibrary(Record):
     operation: Literal["library"]
     ranks: Positive
     path: str
+
+
+class Shared(Record):
+    """The processors that have something of a kind in common, as lists of the kernel's."""
+
+    kind: str
+    processors: Annotated[list[Ranges], Field(min_length=1)]
+
+
+class Topology(Record):
+    """What processors share, the smallest first, on the hosts from this one to the next."""
+
+    record: Literal["result"]
+    operation: Literal["topology"]
+    host: str
+    objects: list[Shared]
+
+
+class ControlVariables(Record):
+    """What rank 0's library says of how messages go, by its tool interface's own names."""
+
+    record: Literal["result"]
+    operation: Literal["control_variables"]
+    variables: dict[str, str]
+
+
+class PerformanceVariables(Record):
+    """What rank 0's library counted before the round trips and after them."""
+
+    record: Literal["result"]
+    operation: Literal["performance_variables"]
+    variables: dict[str, Annotated[list[int], Field(min_length=2, max_length=2)]]
 
 
 class Latency(Record):

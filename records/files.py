@@ -27,6 +27,8 @@ from records.locks import remove_remains
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 #: What we write has some levels of nesting.
 DEEPEST = 60
+#: A value takes up to forty times the memory of its text: no text of a campaign has more values.
+MOST_VALUES = 30_000_000
 
 
 def only_owner_writes() -> None:
@@ -171,11 +173,21 @@ def read_json(path: Path) -> Any:
     return json_of(read_text(path))
 
 
+def refuse_too_many_values(text: str, between: str = ",") -> None:
+    """Raise ValueError for a text with more values than anybody writes.
+
+    Each of the signs `between` may be followed by one.
+    """
+    if len(text) > MOST_VALUES and sum(map(text.count, between)) > MOST_VALUES:
+        raise ValueError(f"it has more than {MOST_VALUES} values")
+
+
 def json_of(text: str, constant: Callable[[str], object] = no_number) -> Any:
     """Return what a text of JSON holds, its strings harmless to show, on one line each.
 
     `constant` says what NaN and Infinity are. Raises ValueError for what is wrong with it.
     """
+    refuse_too_many_values(text)
     try:
         data = json.loads(text, parse_constant=constant, parse_float=finite)
     except RecursionError:

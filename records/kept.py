@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from records import digests, packs
-from records.acting_user import opened
+from records.acting_user import content_of, opened
 from records.base import CampaignError, RecordError
 from records.fold import LaunchState, State
 from records.following import following
@@ -36,8 +36,7 @@ class FolderLaunch:
 
     def read(self, name: str) -> bytes:
         """Return what a file of it holds; raises OSError."""
-        with opened(self.where / name) as file:
-            return file.read()
+        return content_of(self.where / name)
 
     def names(self) -> list[str]:
         """Return the names of its files, in order."""

@@ -15,6 +15,7 @@ from typing import IO
 from records import processes
 from records.acting_user import open_folder, rights_of_owner
 from records.causes import one_line
+from records.layout import HOME
 
 #: Folders in which all users of a machine may make files; the first that is one is taken.
 SHARED = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
@@ -35,6 +36,10 @@ class LockHeld(Exception):
     """Another process holds the lock; the text is its note."""
 
 
+class NoLocks(OSError):
+    """A file system lets nobody lock its files; the text is what to say after the file's name."""
+
+
 class NotShared(Exception):
     """No lock can be shared by all users of this machine; the text says why."""
 
@@ -43,12 +48,17 @@ class NotShared(Exception):
 def exclusive(path: Path, note: str, wait: bool = False) -> Iterator[None]:
     """Hold a lock file with a note in it; the kernel releases it when this process ends.
 
-    Raises LockHeld while another process holds it, unless that is to be waited for, and OSError
-    where its folder is another user's or what is in its place is no file of its own.
+    Raises LockHeld while another process holds it, unless that is to be waited for, NoLocks where
+    nothing can be locked, and OSError where its folder is another user's or what is in its place is
+    no file of its own.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(_open_own(path), "a+", errors="replace") as file:
-        _hold(file, note, wait)
+        try:
+            _hold(file, note, wait)
+        except NoLocks as error:
+            error.filename = str(path)
+            raise
         yield
 
 
@@ -104,7 +114,9 @@ def remove_remains(parent: Path, prefix: str) -> None:
         if not path.name.startswith(prefix):
             continue
         try:
-            found = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            # NFS lets only who may write a file hold it alone, and locks folders by themselves.
+            access = os.O_RDONLY if path.is_dir() else os.O_RDWR
+            found = os.open(path, access | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
             continue
         try:
@@ -155,6 +167,12 @@ def _hold(file: IO[str], note: str, wait: bool = False, shared: bool = False) ->
         file.seek(0)
         said = one_line(file.read(LONGEST_NOTE)) or "unknown"
         raise LockHeld(f"{said}{by_the_kernel(file.fileno())}") from None
+    except OSError as error:
+        raise NoLocks(
+            error.errno,
+            f"its file system has no locks ({error.strerror}), as Lustre that is mounted without "
+            f"`flock`: work in a folder elsewhere: {HOME}=<folder>",
+        ) from None
     file.truncate(0)
     file.write(note)
     file.flush()
@@ -206,7 +224,10 @@ def on_machine(note: str, shared: bool = False) -> Iterator[None]:
         os.close(descriptor)
         raise NotShared(f"{path} is not an ordinary file with one name")
     with open(descriptor, "a+", errors="replace") as file:
-        _hold(file, note, shared=shared)
+        try:
+            _hold(file, note, shared=shared)
+        except NoLocks as error:
+            raise NotShared(f"{path}: {error.strerror}") from None
         yield
 
 

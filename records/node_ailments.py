@@ -352,6 +352,11 @@ AILMENTS = (
         "a limit of files' size", _limit("Max file size", float("inf"),
                                          "a file may have {value:.0f} bytes"),
         "images and outputs may be larger: have it raised (ulimit -f)", RLIMIT),
+    NodeAilment(
+        "a limit of memory for a process", _limit("Max address space", float("inf"),
+                                                  "a process may use {value:.0f} bytes"),
+        "Apptainer alone reserves more than 1 GB, and programs what they need: have it raised "
+        "(ulimit -v)", RLIMIT),
 )  # fmt: skip
 
 CLOCKS = NodeAilment(

@@ -12,6 +12,7 @@ import json
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +60,17 @@ WORDS = (
 )  # fmt: skip
 
 
-def parts_of(text: str) -> dict[str, list[str]]:
-    """Return the lines of each file in COMMAND's output, without files that did not exist."""
+@lru_cache(maxsize=4)
+def parts_of(text: str) -> Mapping[str, list[str]]:
+    """Return the lines of each file in COMMAND's output, without files that did not exist.
+
+    It is asked for several times after each launch, and not changed.
+    """
     parts: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in text.splitlines():
-        if header := re.fullmatch(r"==> (/\S+) <==", line):
+        header = re.fullmatch(r"==> (/\S+) <==", line) if line.startswith("==> ") else None
+        if header:
             lines = parts.setdefault(header[1], [])
         else:
             lines.append(line)

@@ -45,6 +45,7 @@ TAR_RECORD = 20 * BLOCK
 GZ = ".gz"
 #: Of a file in a pack that is compressed; a larger one is kept as it is.
 MOST_BYTES = 2**30
+CHUNK_BYTES = 2**20
 #: Of a name; more is none of ours.
 LONGEST_NAME = 2**12
 
@@ -238,6 +239,8 @@ def content_of(pack: IO[bytes], segment: PackSegment, name: str) -> bytes:
     if stored not in segment.contents:
         raise FileNotFoundError(f"{segment.launch} has no {name}")
     found = segment.contents[stored]
+    if found.size > MOST_BYTES:
+        raise RecordError(f"it has more than {MOST_BYTES / 1e6:.0f} MB")
     pack.seek(found.data)
     content = pack.read(found.size)
     if stored == name:
@@ -255,7 +258,11 @@ def content_of(pack: IO[bytes], segment: PackSegment, name: str) -> bytes:
 def digest_of(pack: IO[bytes], offset: int, length: int) -> str:
     """Return the SHA-256 of a part of a pack."""
     pack.seek(offset)
-    return hashlib.sha256(pack.read(length)).hexdigest()
+    digest = hashlib.sha256()
+    while chunk := pack.read(min(length, CHUNK_BYTES)):
+        digest.update(chunk)
+        length -= len(chunk)
+    return digest.hexdigest()
 
 
 def whole(pack: IO[bytes], segment: PackSegment) -> LaunchRecord | None:

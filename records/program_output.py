@@ -20,28 +20,38 @@ from records.communication import (
     OPERATIONS,
     Communication,
     CommunicationIterations,
+    ControlVariables,
     Fabric,
     Iterations,
     Latency,
     LoadedLibrary,
+    PerformanceVariables,
     PingPong,
     RankIterations,
     Startup,
     StartupDurations,
+    Topology,
     Transport,
     World,
 )
 from records.emulation import EmulationIterations, EmulationResult
 from records.ending import End
+from records.files import refuse_too_many_values
 from records.node_pairs import NodePairsRound
 from records.node_rates import DgemmResult, LinpackSolve, StreamResult
 from records.noise import Noise
 from records.su3 import Su3Iterations, Su3Proof, Su3Result
 
+#: Where lines of a text end.
+LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+
 Result = (
     PingPong
     | World
     | LoadedLibrary
+    | Topology
+    | ControlVariables
+    | PerformanceVariables
     | Latency
     | Transport
     | Fabric
@@ -61,6 +71,9 @@ RESULTS: dict[str, type[Result]] = {
     "pingpong": PingPong,
     "world": World,
     "library": LoadedLibrary,
+    "topology": Topology,
+    "control_variables": ControlVariables,
+    "performance_variables": PerformanceVariables,
     "latency": Latency,
     "transport": Transport,
     "fabric": Fabric,
@@ -178,6 +191,10 @@ def program_output(text: str, path: Path) -> ProgramOutput:
     Raises RecordError with file and line for anything but one header, results that are whole, and
     one end record that counts them.
     """
+    try:
+        refuse_too_many_values(text, f",{LINE_ENDS}")
+    except ValueError as error:
+        raise RecordError(f"{path}: {error}") from None
     lines = text.splitlines()
     header: Header | None = None
     end: End | None = None

@@ -1,8 +1,9 @@
-"""What is printed on terminals whose encoding has fewer letters than our sentences."""
+"""Where a command prints: streams that are closed, and terminals that have few letters."""
 
 import codecs
 import io
 import locale
+import os
 import sys
 import unicodedata
 
@@ -20,7 +21,7 @@ HANDLER = "wyeast-plain"
 
 
 def plain(text: str) -> str:
-    """Return a text in ASCII that reads alike: letters without accents, signs by others."""
+    """Return a text in ASCII that reads alike, with letters without accents."""
     return "".join(map(_plain_letter, text))
 
 
@@ -45,6 +46,22 @@ def _known(encoding: str) -> str:
         return codecs.lookup(encoding).name
     except LookupError:
         return "ascii"
+
+
+def open_streams() -> None:
+    """Have standard input, output and error be something, where who starts us has closed them.
+
+    A file that is opened later would take such a one's number, and what is printed, by us or by a
+    program that we start, would be in it.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest number that is free, for programs that we start too.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+            stream = open(number, "w" if number else "r", closefd=False)  # noqa: SIM115 stays open
+            setattr(sys, name, stream)
 
 
 def suit_terminal() -> None:

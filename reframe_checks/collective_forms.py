@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import product
 
 import reframe as rfm
-from reframe.core.builtins import parameter, run_after
+from reframe.core.builtins import parameter
 
 from records.communication import ALONE, BESIDE, COMPUTING
 from reframe_checks.mixins.communicating import AskedPoint
 from reframe_checks.mixins.scaled import Scaled
-from reframe_checks.mixins.tiers import VALIDATION, of_tier
+from reframe_checks.mixins.tiers import of_tier
 
 BARRIERS = {"barrier", "dissemination-barrier"}
 UNEQUAL = ("gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw")
@@ -68,11 +68,7 @@ class NamedCollectives(Scaled):
     """A suite of the program `collective` that runs where a campaign names it."""
 
     program = "collective"
-
-    @run_after("init")
-    def leave_to_who_names_it(self) -> None:
-        """Leave the check out of campaigns that do not name it."""
-        self.tags |= {VALIDATION}
+    only_when_named = True
 
     def ranks_wanted(self) -> int:
         """Return how many ranks there are where the site has cores for them."""

@@ -32,7 +32,6 @@ from reframe_checks.mixins.compared_sweeps import FEWEST_ITERATIONS, SWEEPS, Com
 from reframe_checks.mixins.cores import ranks_with_processors
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.launching import CannotStart
-from reframe_checks.mixins.tiers import VALIDATION
 
 REASONS = Path(__file__).with_name("cross_validation.yaml")
 NETPIPE, IMB = "NPmpi", "IMB-MPI1"
@@ -82,11 +81,8 @@ class CrossValidation(Experiment):
     # The agreement itself is what is judged; a time of these programs is no reference.
     require_reference = False
     time_limit = "20m"
-
-    @run_after("init")
-    def tag_validation(self) -> None:
-        """Leave the check out unless it is named: it is slow and compares no implementations."""
-        self.tags |= {VALIDATION}
+    # It is slow and compares no implementations.
+    only_when_named = True
 
     @run_after("init")
     def choose_program(self) -> None:

@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from itertools import product
 
 import reframe as rfm
-from reframe.core.builtins import run_after
 
 from reframe_checks.mixins.communicating import AskedPoint
 from reframe_checks.mixins.scaled import Scaled
-from reframe_checks.mixins.tiers import VALIDATION, of_tier
+from reframe_checks.mixins.tiers import of_tier
 
 #: By what the program asks for, and as it calls the group.
 GRAPHS = {"ring": "ring", "complete": "complete", "drawn": "drawn 4 by seed 1"}
@@ -27,11 +26,7 @@ class Neighbours(Scaled):
 
     descr = "exchanges with the neighbours of a graph"
     program = "neighbours"
-
-    @run_after("init")
-    def leave_to_who_names_it(self) -> None:
-        """Leave the check out of campaigns that do not name it: no report has it."""
-        self.tags |= {VALIDATION}
+    only_when_named = True
 
     def ranks_wanted(self) -> int:
         """Return how many ranks there are where the site has cores for them."""

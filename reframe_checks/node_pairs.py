@@ -11,7 +11,7 @@ from records.node_pairs import NodePairsRound
 from reframe_checks.mixins.cores import nodes_of_site
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.recording import Suspect
-from reframe_checks.mixins.tiers import VALIDATION, of_tier
+from reframe_checks.mixins.tiers import of_tier
 
 #: Of messages that go one way; so many are under way at once.
 LARGEST_BYTES = 2**20
@@ -50,13 +50,10 @@ class NodePairs(Experiment):
     time_limit = "30m"
     # Nodes are compared with each other, and values above the link's are refused.
     require_reference = False
+    # It compares no implementations.
+    only_when_named = True
     #: Whether the pairs of a round share the switches, or have them for themselves.
     pairs = parameter(("together", "alone"), loggable=True)
-
-    @run_after("init")
-    def leave_to_who_names_it(self) -> None:
-        """Leave the check out of campaigns that do not name it: it compares no implementations."""
-        self.tags |= {VALIDATION}
 
     @run_after("init")
     def set_ranks(self) -> None:

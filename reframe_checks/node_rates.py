@@ -9,7 +9,7 @@ from records.limits.plausibility import computing_above_peak, memory_above_core
 from reframe_checks.mixins.cores import cores_of_a_node, nodes_of_site
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.recording import Suspect
-from reframe_checks.mixins.tiers import VALIDATION, of_tier
+from reframe_checks.mixins.tiers import of_tier
 
 #: Of DGEMM's matrices.
 ORDER = of_tier(quick=1500, paper=3000, site=3000)
@@ -135,11 +135,8 @@ class NodeRates(OnOneNode):
     #: The program.
     rate = parameter(("dgemm", "stream"), loggable=True)
     iterations = of_tier(quick=5, paper=20)
-
-    @run_after("init")
-    def leave_to_who_names_it(self) -> None:
-        """Leave the check out of campaigns that do not name it: Dgemm and Stream are of a node."""
-        self.tags |= {VALIDATION}
+    # Dgemm and Stream are of a node.
+    only_when_named = True
 
     @run_after("init")
     def set_ranks(self) -> None:

@@ -175,3 +175,13 @@ class StartUp(Experiment):
     def container(self) -> float:
         """Return how long one start of /bin/true in the image took, just before the launch."""
         return self.others["container"]
+
+
+@rfm.simple_test
+class SessionStart(StartUp):
+    """The same of ranks that begin with MPI_Session_init and have no MPI_COMM_WORLD."""
+
+    descr = "process start-up by Sessions, from the launch to the last rank's integer at rank 0"
+    program_arguments = ["--sessions"]
+    only_when_named = True
+    require_reference = False

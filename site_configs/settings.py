@@ -126,8 +126,9 @@ def load_all(names: list[str]) -> dict[str, dict[str, Any]]:
 
 DATA = load_all(NAMES)
 
-# Launches are short. Processes of this machine are looked at often at first, but never so often
-# that the looking shows; a scheduler is asked by a command, so it is asked at most twice a second.
+# Launches are short. That a process of this machine has ended is noticed at once where the kernel
+# tells (reframe_checks/bin/waking.py); elsewhere it is looked at often at first, but never so often
+# that the looking shows. A scheduler is asked by a command, so it is asked at most twice a second.
 POLLS_PER_S = (50, 10) if DATA.get(CURRENT, {}).get("scheduler") in ("local", None) else (2, 2)
 
 site_configuration = {

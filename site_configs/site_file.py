@@ -165,6 +165,10 @@ KEYS: dict[str, KeyRule] = {
     "hpl_memory_share": KeyRule(
         "a fraction above 0 and at most 1", lambda value: is_positive(value) and value <= 1
     ),
+    # Where Files has ranks write and read (reframe_checks/files.py).
+    "files_folder": KeyRule(
+        "the whole path of a folder", lambda value: is_text(value) and value.startswith("/")
+    ),
     "hpl_block_size": KeyRule("a whole number of at least 1", _whole),
     "link_bytes_per_s": KeyRule("a number of B/s above 0, or null", _or(None, is_positive), True),
     # What must carry messages (records/limits/fabric.py).

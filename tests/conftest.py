@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +15,17 @@ settings.load_profile("wyeast")
 
 # What is left of a pytest that was killed is known by it: `make test` ends that (tests/lanes.py).
 processes.mark()
+
+# What is loaded with the tests stays to the end: looked through again and again it would be garbage
+# in vain.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Have what garbage there will be looked for among what the tests make."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -12,10 +12,15 @@ from tests.other_user import OTHER, needs_root, open_folder
 __all__ = ["open_folder"]
 
 PROJECT = Path(__file__).resolve().parents[1]
-FOREIGN = {
-    "PYTHONHOME": "/nowhere", "PYTHONOPTIMIZE": "2", "PYTHONWARNINGS": "error",
-    "PYTHONIOENCODING": "ascii", "CDPATH": "/", "SITE": "virtual", "TIER": "paper",
+#: Of another Python, or for debugging: it would not start, say other things, or be slow.
+OF_PYTHON = {
+    "PYTHONHOME": "/nowhere", "PYTHONPLATLIBDIR": "nowhere", "PYTHONOPTIMIZE": "2",
+    "PYTHONWARNINGS": "error", "PYTHONINSPECT": "1", "PYTHONIOENCODING": "ascii",
+    "PYTHONDEVMODE": "1", "PYTHONTRACEMALLOC": "25", "PYTHONMALLOC": "nonsense",
+    "PYTHONHASHSEED": "nonsense", "PYTHONVERBOSE": "1", "PYTHONDEBUG": "1",
+    "PYTHONPROFILEIMPORTTIME": "1", "PYTHONWARNDEFAULTENCODING": "1",
 }  # fmt: skip
+FOREIGN = {**OF_PYTHON, "CDPATH": "/", "SITE": "virtual", "TIER": "paper"}
 SET = ("WYEAST_ROOT", "RFM_CONFIG_PATH", "RFM_SYSTEM", "WYEAST_TIER", "PYTHONPATH", "PYTHONUTF8",
        "PATH", "WYEAST_HOME")  # fmt: skip
 #: How each shell reads its file, with the options by which it reads none of the user's.

@@ -1,11 +1,13 @@
 """What docs/method/faults.md promises is what tests/faults.yaml has, and each of it is tested."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 from tests.faults import HEAD, PAGE, PROJECT, faults, with_rows
 
 
+@cache
 def names_of(file: Path) -> set[str]:
     tree = ast.parse(file.read_text())
     return {one.name for one in tree.body if isinstance(one, ast.FunctionDef | ast.ClassDef)}

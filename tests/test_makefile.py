@@ -14,6 +14,7 @@ import pytest
 from cluster.box import started_at
 from records.locks import exclusive
 from tests.other_user import OTHER, needs_root, open_folder
+from tests.test_activate import OF_PYTHON
 
 __all__ = ["open_folder"]
 PROJECT = Path(__file__).resolve().parents[1]
@@ -224,6 +225,12 @@ def test_what_a_recipe_starts_may_ask_make_for_something_else(tmp_path: Path) ->
     assert done.returncode == 0 and "ruff" in done.stdout, done.stderr
 
 
+def test_words_are_read_where_standard_error_is_closed() -> None:
+    command = ["sh", "-c", "exec make -n -o .wyeast/venv/.for-run run 2>&-"]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "-m campaign" in done.stdout
+
+
 def test_without_its_table_nothing_is_taken(tmp_path: Path) -> None:
     shutil.copy(PROJECT / "Makefile", tmp_path)
     done = make("-n", "run", cwd=tmp_path)
@@ -370,8 +377,8 @@ def test_every_command_that_is_written_down_is_taken() -> None:
 
 #: Stands in for Python: notes what it is asked for, and where.
 NOTING = """#!/bin/sh
-printf '%s|' "$(pwd -P)" "$WYEAST_ROOT" "$PYTHONPATH" "$PYTHONUTF8" "${PYTHONHOME-none}" "$@" \
-    >>"$NOTED"
+of_python=$(env | grep -c ^PYTHON)
+printf '%s|' "$(pwd -P)" "$WYEAST_ROOT" "$PYTHONPATH" "$PYTHONUTF8" "$of_python" "$@" >>"$NOTED"
 echo >>"$NOTED"
 """
 
@@ -407,7 +414,7 @@ DOORS: dict[str, tuple[list[str], str, dict[str, str]]] = {
     "with a library that is gone": ([], "a b", {"LD_PRELOAD": "/nowhere.so"}),
     "-C through a link": (["-C", "link"], ".", {}),
     "with the habits of a user": ([], "a b", {
-        "PYTHONHOME": "/nowhere", "PYTHONPATH": "/elsewhere", "CDPATH": "/", "MAKEFLAGS": "-j2",
+        **OF_PYTHON, "PYTHONPATH": "/elsewhere", "CDPATH": "/", "MAKEFLAGS": "-j2",
         "WYEAST_ROOT": "/elsewhere", "BASH_ENV": "/nowhere", "LC_ALL": "C",
     }),
 }  # fmt: skip
@@ -430,7 +437,7 @@ def test_make_is_the_same_through_every_door(installed: Path) -> None:
         noted[door] = note.read_text()
     assert len(set(noted.values())) == 1, noted
     lines = noted["make"].splitlines()
-    before = f"{installed}|{installed}|{installed}|1|none|-m|"
+    before = f"{installed}|{installed}|{installed}|1|2|-m|"
     assert all(line.startswith(before) for line in lines)
     asked = [line[len(before) :].partition("|") for line in lines]
     assert [name for name, _, _ in asked] == [

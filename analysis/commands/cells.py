@@ -110,7 +110,7 @@ def show(
     from analysis.tables.terminal import console, paged, print_table
 
     comparison = comparison_of(campaign, base)
-    # A name may have a pattern's signs in it, and then means itself.
+    # A name may have a pattern's characters in it, and then means itself.
     named = [one for one in comparison.cells if one.name == cell]
     fits = named or [one for one in comparison.cells if fnmatchcase(one.name, cell)]
     if not fits:

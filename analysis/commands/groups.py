@@ -25,7 +25,7 @@ GROUPS = {
     "Results of other programs, and reports": ("judge", "study"),
     "How precise, and how many rounds": ("plan", "spread", "timed"),
     "What times mean": ("models", "scaling", "overlap", "guidelines", "nodes", "linpack", "cycles",
-                        "profile"),
+                        "profile", "library"),
     "References": ("calibrate", "accept-references"),
 }  # fmt: skip
 TITLES = {name: title for title, names in GROUPS.items() for name in names}

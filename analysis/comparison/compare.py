@@ -79,9 +79,14 @@ def uncorrected(
             continue
         sign = direction(record.experiment)
         margin = margin_in(campaign.manifest, record.experiment)
-        order = finished.get(record.cell)
+        order = finished.get(record.cell, {})
         logarithms = {
-            other: log_ratios(rounds[other], rounds.get(chosen, {}), sign, order)
+            other: log_ratios(
+                rounds[other],
+                rounds.get(chosen, {}),
+                sign,
+                later_of(order.get(other, {}), order.get(chosen, {})),
+            )
             for other in rounds
             if other != chosen and other in others
         }
@@ -151,17 +156,23 @@ def log_ratios(
     return ratios
 
 
-def finished_utc(campaign: Campaign) -> dict[str, dict[int, str]]:
-    """Return when the last launch of each block ended, by cell and round.
+def finished_utc(campaign: Campaign) -> dict[str, dict[str, dict[int, str]]]:
+    """Return when each launch ended, by cell, implementation and round."""
+    found: dict[str, dict[str, dict[int, str]]] = defaultdict(lambda: defaultdict(dict))
+    for launch in campaign.launches:
+        one = launch.record
+        found[one.cell][one.implementation][one.round] = one.ended_utc
+    return found
+
+
+def later_of(of: Mapping[int, str], base: Mapping[int, str]) -> dict[int, str]:
+    """Return when two implementations' launches of a round had both ended, by round.
 
     Looks use the first blocks in this order: a block that was filled later, as by a RESUME, does
-    not change what was seen before it.
+    not change what was seen before it. So it is of these two alone: a third one whose launch was
+    filled changes nothing between them.
     """
-    found: dict[str, dict[int, str]] = defaultdict(dict)
-    for launch in campaign.launches:
-        rounds, number = found[launch.record.cell], launch.record.round
-        rounds[number] = max(rounds.get(number, ""), launch.record.ended_utc)
-    return found
+    return {number: max(of[number], base[number]) for number in of.keys() & base.keys()}
 
 
 def ratio_of(

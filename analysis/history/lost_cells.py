@@ -16,6 +16,7 @@ from typing import Literal
 import polars as pl
 
 from analysis.history.campaign_rows import of_folders, rows_of
+from analysis.tables.launch_names import launch_cells
 from records.base import CampaignError
 from records.campaign import Campaign
 from records.manifest import Manifest, read_manifest
@@ -81,24 +82,19 @@ def lost_cells(
                 (launch.record.cell, launch.record.implementation),
                 f"{launch.record.outcome}: {said}",
             )
+    no_room, still_open = set(after.no_room), set(after.open)
     found = []
     for cell, experiment, implementation in had:
         if (cell, implementation) in has or implementation not in after.manifest.images:
             continue
-        # A series of a launch has the launch's cell in front of its name.
-        reason = next(
-            (said for (of, name), said in reasons.items()
-             if name == implementation and f"{cell} ".startswith(f"{of} ")), None,
-        )  # fmt: skip
+        cells = list(launch_cells(cell))
+        reason = next(filter(None, (reasons.get((of, implementation)) for of in cells)), None)
         if asked or reason:
             sentence = f"{before['campaign']} measured it, {after.path.name} has no sound launch"
             kind: Literal["lost", "no room", "not reached"] = "lost"
-            if not reason and any(f"{cell} ".startswith(f"{of} ") for of in after.no_room):
+            if not reason and not no_room.isdisjoint(cells):
                 kind, reason = "no room", "its budget had no room for it"
-            elif not reason and any(
-                name == implementation and f"{cell} ".startswith(f"{of} ")
-                for of, name in after.open
-            ):
+            elif not reason and any((of, implementation) in still_open for of in cells):
                 kind, reason = "not reached", "it is still to be measured; use RESUME"
             sentence += f" ({reason})" if reason else ""
             found.append(UntoldCell(cell, experiment, implementation, sentence, kind))

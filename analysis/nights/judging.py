@@ -22,6 +22,7 @@ from analysis.history.regressions import Tested, is_blind, power_sentences, test
 from analysis.history.series import against_history, key_of
 from analysis.history.two_campaigns import ComparedCell
 from analysis.references.missed import MetricWithReference, held_references
+from analysis.tables.launch_names import launch_cells
 from analysis.tables.units import interval_text, percent, prefixed
 from records.campaign import Campaign
 from records.experiments import proving
@@ -149,17 +150,19 @@ def of_history(
         for one in (night, *(again or ()))
     ]
     series = {(row["cell"], row["implementation"]): key for key, row in measured[0].items()}
-    launches = [(launch.record.cell, launch.record.implementation, launch.record.reframe["name"])
-                for launch in night.sound()]  # fmt: skip
+    checks = {
+        (launch.record.cell, launch.record.implementation): launch.record.reframe["name"]
+        for launch in night.sound()
+    }
     findings = []
     judged = tested(final, None, ALPHA / NIGHTS)
     for row, now, trips in zip(first, judged, tripping(first), strict=True):
         if not trips:
             continue
         key = (row.cell, row.verdict.implementation)
-        # A series of a launch has the launch's cell in front of its name.
-        check = next(name for cell, of, name in launches
-                     if of == key[1] and f"{row.cell} ".startswith(f"{cell} "))  # fmt: skip
+        check = next(
+            checks[of] for cell in launch_cells(row.cell) if (of := (cell, key[1])) in checks
+        )
         got = [of[series[key]]["level"] for of in measured if series[key] in of]
         sign = direction(row.experiment)
         ratios = tuple(row.verdict.ratio.value * math.exp(sign * (one - got[0])) for one in got)

@@ -73,7 +73,7 @@ class SeriesRow:
     last: CampaignPages
 
     @property
-    def signs(self) -> int:
+    def characters(self) -> int:
         """Return about how many bytes its row takes."""
         named = len(self.series.cell) + len(self.last.name) * 3 + len(self.change)
         return len(self.drawing) + 2 * named + 500
@@ -133,7 +133,7 @@ def page(
     rows, room = [], MOST_BYTES - REST_BYTES
     for one in sorted(series, key=lambda one: (not one.changes, -len(one.levels))):
         row = series_row(one, place(one.campaigns[-1]))
-        room -= row.signs
+        room -= row.characters
         if room < 0:
             break
         rows.append(row)

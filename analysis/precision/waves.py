@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean, variance
@@ -92,30 +92,41 @@ def block_seconds(entries: Sequence[Entry], state: State) -> dict[str, float]:
     return {cell: known.get(cell, fmean(known.values())) for cell in cells}
 
 
-def without_blocks(state: State, base: str) -> set[tuple[str, str]]:
-    """Return the cells and implementations for which their last wave brought nothing.
+def sound_rounds(state: State) -> dict[str, dict[str, set[int]]]:
+    """Return in which rounds of a cell's last wave each implementation of it was sound.
 
-    No round of it has sound launches of the base and of the implementation: what fails time and
-    again would take all that is left of a budget.
+    Cells of which that wave is still being measured are left out.
     """
-    found = set()
-    last: dict[str, Wave] = {}
+    last: dict[str, list[int]] = {}
     for wave in state.waves:
-        last |= {cell: wave for one in wave.rounds for cell in one.cells or ()}
-    for cell, wave in last.items():
-        numbers = [one.round for one in wave.rounds if cell in (one.cells or ())]
-        if not all(state.is_settled(number) for number in numbers):
-            continue
-        sound: dict[str, set[int]] = defaultdict(set)
-        names = set()
-        for number in numbers:
-            for one in state.of(number):
-                if one.planned.cell == cell:
-                    names.add(one.planned.implementation)
-                    if one.outcome == "sound":
-                        sound[one.planned.implementation].add(number)
-        found |= {(cell, name) for name in names if not sound[name] & sound[base]}
+        own: dict[str, list[int]] = defaultdict(list)
+        for one in wave.rounds:
+            for cell in one.cells or ():
+                own[cell].append(one.round)
+        last |= own
+    # Each round is looked through once, and not once a cell.
+    measured = {number for numbers in last.values() for number in numbers}
+    blocks = {number: state.blocks(number) for number in measured}
+    settled = {number for number in blocks if state.is_settled(number)}
+    found: dict[str, dict[str, set[int]]] = {}
+    for cell, numbers in last.items():
+        if settled.issuperset(numbers):
+            found[cell] = defaultdict(set)
+            for launch in [
+                one for number in numbers for one in blocks[number].get((number, cell), ())
+            ]:
+                sound = {launch.round} if launch.outcome == "sound" else set()
+                found[cell][launch.planned.implementation] |= sound
     return found
+
+
+def is_in_vain(rounds: Mapping[str, set[int]], base: str, other: str) -> bool:
+    """Return whether a cell's last wave brought nothing for an implementation and its base.
+
+    No round of it has sound launches of both: what fails time and again would take all that is left
+    of a budget.
+    """
+    return other in rounds and rounds[other].isdisjoint(rounds.get(base, ()))
 
 
 def open_series(comparison: Comparison) -> list[tuple[tuple[str, str], OpenSeries]]:
@@ -186,8 +197,11 @@ def decide(
         return Ended(why="budget", spent_s=spent, open_series=None)
     comparison = compared()
     every = open_series(comparison)
-    in_vain = {pairs.base: without_blocks(state, pairs.base) for pairs in comparison.pairs}
-    series = [one for (base, other), one in every if (one.check, other) not in in_vain[base]]
+    sound = sound_rounds(state)
+    series = [
+        one for (base, other), one in every
+        if not is_in_vain(sound.get(one.check, {}), base, other)
+    ]  # fmt: skip
     return chosen(design, series, seconds, spent, number, after, len(every))
 
 

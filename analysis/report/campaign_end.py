@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 
 from analysis.comparison.caveats.from_outside import from_outside
 from analysis.comparison.caveats.image_caveats import image_caveats
@@ -32,7 +35,7 @@ def ending(comparison: Comparison) -> list[str]:
     For a single implementation they are its levels.
     """
     name = shlex.quote(comparison.campaign.path.name)
-    tables = f"All tables: python -m analysis table {name}"
+    tables = f"All tables{beforehand()}: python -m analysis table {name}"
     outside = [one.sentence for one in from_outside(comparison.campaign)]
     said = [*stolen_time(comparison.campaign), *outside]
     bears = [line for one in said for line in wrapped(one)]
@@ -55,6 +58,16 @@ def ending(comparison: Comparison) -> list[str]:
         what = "which to use" if comparison.among_others else "of every two"
         sentences += f"; {what}: python -m analysis winners {name}"
     return [*top, *shown, *still_open, *bears, tables + sentences]
+
+
+def beforehand() -> str:
+    """Return what to do before a command of the analysis can be typed; empty where nothing is.
+
+    `make` needs no environment of ours, and the `python` of a shell is another one, or none.
+    """
+    python = shutil.which("python")
+    is_ours = python is not None and Path(python).parent == Path(sys.prefix) / "bin"
+    return "" if is_ours else " (after . ./activate)"
 
 
 def wrapped(sentence: str) -> list[str]:

@@ -11,7 +11,7 @@ from analysis.comparison.tables import FORMULA, median_table, ratio_table
 from analysis.tables.launch_names import cell_name
 from analysis.tables.table import (
     COUNT,
-    DIGEST_SIGNS,
+    DIGEST_CHARACTERS,
     PREFIXED,
     Column,
     Row,
@@ -54,7 +54,7 @@ def launches_of(comparison: Comparison, cell: Cell) -> Table:
         value = values[max(values)] if values and one.output else None
         shown = (
             record.implementation, record.launch, record.outcome, record.started_utc,
-            record.image_sha256[:DIGEST_SIGNS], record.round, value,
+            record.image_sha256[:DIGEST_CHARACTERS], record.round, value,
         )  # fmt: skip
         rows.append(Row(shown, record.implementation, (record.cell,)))
     columns = (

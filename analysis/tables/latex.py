@@ -50,8 +50,8 @@ def _latex_sign(sign: str) -> str:
 
 
 #: How many characters at \\footnotesize go into a line of an article's page, upright and turned.
-UPRIGHT_SIGNS = 66
-TURNED_SIGNS = 104
+UPRIGHT_WIDTH = 66
+TURNED_WIDTH = 104
 #: A table that breaks over pages is in no document of two columns: these lines leave them for it.
 ONE_COLUMN = (
     r"\makeatletter\if@twocolumn\onecolumn\let\wyeastcolumns\twocolumn"
@@ -59,7 +59,7 @@ ONE_COLUMN = (
 )
 COLUMNS_AS_BEFORE = r"\wyeastcolumns"
 #: A column of words is not made narrower than that.
-NARROWEST_SIGNS = 12
+NARROWEST = 12
 
 
 def without_constants(
@@ -100,23 +100,23 @@ def head_lines(name: str) -> list[str]:
     return name.removesuffix(" (1)").replace("_", " ").split() or [""]
 
 
-def column_signs(columns: tuple[str, ...], rows: list[tuple[object, ...]]) -> list[int]:
-    """Return how wide each column is in signs, with the space between two."""
+def column_widths(columns: tuple[str, ...], rows: list[tuple[object, ...]]) -> list[int]:
+    """Return how wide each column is in characters, with the space between two."""
     return [
         2 + max(len(word) for word in [*head_lines(name), *(latex_value(row[i]) for row in rows)])
         for i, name in enumerate(columns)
     ]
 
 
-def narrowed(signs: list[int], words: list[bool], most: int) -> list[int]:
+def narrowed(widths: list[int], words: list[bool], most: int) -> list[int]:
     """Return the widths with those of words made narrower, the widest first, until they fit."""
-    found = list(signs)
+    found = list(widths)
     while sum(found) > most:
         widest = max(
             (place for place, is_words in enumerate(words) if is_words),
             key=lambda place: found[place], default=None,
         )  # fmt: skip
-        if widest is None or found[widest] <= NARROWEST_SIGNS:
+        if widest is None or found[widest] <= NARROWEST:
             break
         found[widest] -= 1
     return found
@@ -133,13 +133,13 @@ def latex_table(title: str, columns: tuple[str, ...], rows: list[tuple[object, .
         for place in range(len(columns))
     ]
     cells = [tuple(map(latex_cell, row)) for row in rows]
-    signs = column_signs(columns, rows)
-    turned = sum(signs) > UPRIGHT_SIGNS
-    fitting = narrowed(signs, [not number for number in numbers], TURNED_SIGNS)
+    widths = column_widths(columns, rows)
+    turned = sum(widths) > UPRIGHT_WIDTH
+    fitting = narrowed(widths, [not number for number in numbers], TURNED_WIDTH)
     kinds = [
         "r" if number else "l" if width == natural
-        else f">{{\\raggedright\\arraybackslash}}p{{{(width - 2) / TURNED_SIGNS:.3f}\\linewidth}}"
-        for number, width, natural in zip(numbers, fitting, signs, strict=True)
+        else f">{{\\raggedright\\arraybackslash}}p{{{(width - 2) / TURNED_WIDTH:.3f}\\linewidth}}"
+        for number, width, natural in zip(numbers, fitting, widths, strict=True)
     ]  # fmt: skip
     head = " & ".join(
         rf"\shortstack[{'r' if number else 'l'}]{{"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Protocol
 
 from records.campaign import Campaign
@@ -132,3 +132,13 @@ class LaunchNames:
 def cell_name(cell: NamedCell) -> str:
     """Return a cell's name without its series."""
     return cell.name.removesuffix(cell.series).rstrip() if cell.series else cell.name
+
+
+def launch_cells(name: str) -> Iterator[str]:
+    """Yield what the cell of the launch may be that measured a cell, the longest name first.
+
+    A series of a launch has the launch's cell in front of its name.
+    """
+    words = name.split(" ")
+    for count in range(len(words), 0, -1):
+        yield " ".join(words[:count])

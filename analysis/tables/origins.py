@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 
-from analysis.tables.table import DIGEST_SIGNS, digests
+from analysis.tables.table import DIGEST_CHARACTERS, digests
 from records.campaign import Campaign
 
 #: What all entries may take of a report, in characters; rows beyond share the last one.
@@ -24,7 +24,7 @@ class Origin:
     left: int
 
     @property
-    def signs(self) -> int:
+    def characters(self) -> int:
         """Return about how long it is."""
         return 120 + sum(len(one) + 15 for one in self.launches)
 
@@ -56,7 +56,7 @@ class TraceList:
         """Return the id of an entry, which is a new one unless there is the same."""
         sources = tuple(
             Origin(
-                name, self.digest.get(name, "")[:DIGEST_SIGNS], tuple(of)[:MOST_CELLS],
+                name, self.digest.get(name, "")[:DIGEST_CHARACTERS], tuple(of)[:MOST_CELLS],
                 max(0, len(of) - MOST_CELLS),
             )
             for name, of in sorted(launches.items())
@@ -64,10 +64,10 @@ class TraceList:
         key = (title, formulas, sources)
         if key in self._known:
             return self._known[key]
-        signs = 200 + sum(map(len, formulas)) + sum(source.signs for source in sources)
-        if self._is_full or signs > self.room:
+        characters = 200 + sum(map(len, formulas)) + sum(source.characters for source in sources)
+        if self._is_full or characters > self.room:
             return self._others()
-        self.room -= signs
+        self.room -= characters
         self._known[key] = f"trace-{len(self.entries) + 1}"
         self.entries.append(Trace(self._known[key], title, formulas, sources))
         return self._known[key]
@@ -80,6 +80,8 @@ class TraceList:
                 "the report has no room to list these: the saved tables of medians and ratios "
                 "have them in launch_names and formula, and launches.csv has all launches"
             )
-            every = [Origin(name, one[:DIGEST_SIGNS], (), 0) for name, one in self.digest.items()]
+            every = [
+                Origin(name, one[:DIGEST_CHARACTERS], (), 0) for name, one in self.digest.items()
+            ]
             self.entries.append(Trace("trace-others", "Other rows", (words,), tuple(every)))
         return "trace-others"

@@ -19,7 +19,7 @@ from records.campaign import Campaign
 from records.causes import harmless
 
 #: How many characters of a digest are shown to people.
-DIGEST_SIGNS = 12
+DIGEST_CHARACTERS = 12
 #: The text for a missing number.
 NOTHING = "–"
 

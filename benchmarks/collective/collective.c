@@ -9,6 +9,7 @@
 
 #include "../common/buffers.h"
 #include "../common/communication.h"
+#include "../common/computation.h"
 #include "../common/leaving.h"
 #include "../common/options.h"
 #include "forms.h"

@@ -2,13 +2,8 @@
 
 #include <string.h>
 
-#include "../common/clock.h"
+#include "../common/computation.h"
 #include "../common/standard.h"
-
-/* A rank's computing speed is that of the quickest of some pieces, each much longer than a reading
- * of the clock, so that interruptions do not count. */
-#define PIECES 20
-#define OPERATIONS_OF_A_PIECE 20000LL
 
 static const form forms[] = {
     {.name = "blocking", .method = ""},
@@ -91,29 +86,6 @@ static void run_persistent(void *context)
 void (*run_of(const form *how, const collective *what))(void *context)
 {
     return how->is_persistent ? run_persistent : how->has_request ? run_started : what->run;
-}
-
-/* A chain in which each step needs the one before, so that their number determines the time. */
-static void compute(long long operations)
-{
-    static volatile double result = 1.0;
-    double value = result;
-    for (long long i = 0; i < operations; i++)
-        value = value * 0.999999 + 1e-6;
-    result = value;
-}
-
-long long operations_for(double seconds)
-{
-    double quickest = 0.0;
-    for (int piece = 0; piece < PIECES; piece++) {
-        const double began = seconds_now();
-        compute(OPERATIONS_OF_A_PIECE);
-        const double took = seconds_now() - began;
-        if (took > 0.0 && (quickest == 0.0 || took < quickest))
-            quickest = took;
-    }
-    return quickest > 0.0 ? (long long)(seconds / quickest * (double)OPERATIONS_OF_A_PIECE) : 0;
 }
 
 void run_computing(void *context)

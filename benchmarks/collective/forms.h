@@ -36,7 +36,4 @@ void (*run_of(const form *how, const collective *what))(void *context);
 void run_overlapped(void *context);
 void run_computing(void *context);
 
-/* How many operations this rank computes for so long, in seconds. */
-long long operations_for(double seconds);
-
 #endif

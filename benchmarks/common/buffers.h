@@ -8,6 +8,10 @@
  * is none. Free it with free(). */
 unsigned char *page_aligned(size_t bytes);
 
+/* The same for what is computed with, not sent: on huge pages, where the kernel has them for programs that
+ * ask (transparent_hugepage: madvise or always) and there is so much of it that they pay. */
+unsigned char *on_huge_pages(size_t bytes);
+
 /* The byte that message number n of a sender has at an offset. It has no period, so that a piece in
  * the wrong place is found whatever the size of the library's pieces, and differs for every number
  * and sender, so that data of an earlier message is found. */

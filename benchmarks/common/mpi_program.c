@@ -9,10 +9,9 @@
 #include "waiting.h"
 #include "written.h"
 
-void begin_program(const program_description *program, int *argc, char ***argv)
+/* What every program does once MPI is there. */
+static void go_on(const program_description *program, int argc, char **argv, int uncounted)
 {
-    const int uncounted = begin_disturbances();
-    MPI_Init(argc, argv);
     gather_output();
     if (uncounted)
         leave_at_once(program->name, "stops of this process cannot be counted");
@@ -20,7 +19,7 @@ void begin_program(const program_description *program, int *argc, char ***argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     complaint about;
     asked_for asked;
-    if (parse_options(program, *argc, *argv, &asked, &about))
+    if (parse_options(program, argc, argv, &asked, &about))
         leave_together(program->name, about.text, EXIT_USAGE);
     if (asked == ASKED_RUN)
         return;
@@ -30,6 +29,22 @@ void begin_program(const program_description *program, int *argc, char ***argv)
         printf("%s %s\n", program->name, PROGRAM_VERSION);
     free_options(program);
     leave_with_code_of_rank_0(see_output_written(program->name) ? EXIT_FAILED : EXIT_SOUND);
+}
+
+void begin_program(const program_description *program, int *argc, char ***argv)
+{
+    const int uncounted = begin_disturbances();
+    MPI_Init(argc, argv);
+    go_on(program, *argc, *argv, uncounted);
+}
+
+int begin_program_of_threads(const program_description *program, int *argc, char ***argv)
+{
+    int level;
+    const int uncounted = begin_disturbances();
+    MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &level);
+    go_on(program, *argc, *argv, uncounted);
+    return level == MPI_THREAD_MULTIPLE;
 }
 
 void begin_output(const program_description *program)

@@ -59,6 +59,9 @@ void free_options(const program_description *program);
 /* Initialize MPI and parse; help, version and bad arguments end the program on all ranks. */
 void begin_program(const program_description *program, int *argc, char ***argv);
 
+/* The same for a program whose threads all call MPI. Returns whether this MPI lets them. */
+int begin_program_of_threads(const program_description *program, int *argc, char ***argv);
+
 /* Write the header with the parameters; ends the program where memory ran out. Collective. */
 void begin_output(const program_description *program);
 

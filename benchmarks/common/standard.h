@@ -14,4 +14,8 @@
 #define HAS_MPI4 0
 #endif
 
+/* Calls that count in MPI_Count, and Sessions. Open MPI 5 has the latter alone. */
+#define HAS_BIG_COUNTS (MPI_VERSION >= 4)
+#define HAS_SESSIONS HAS_MPI4
+
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/buffers.h"
 #include "../common/clock.h"
 #include "../common/disturbances.h"
 #include "../common/placement.h"
@@ -17,12 +18,13 @@
 
 const char *chosen_class;
 const char *const class_names[] = {"S", "W", "A", "B", "C", NULL};
+const char *const large_class_names[] = {"S", "W", "A", "B", "C", "D", "E", NULL};
 double least_seconds;
 
 size_t class_index(void)
 {
     size_t index = 0;
-    while (index + 1 < CLASSES && strcmp(class_names[index], chosen_class) != 0)
+    while (index + 1 < LARGE_CLASSES && strcmp(large_class_names[index], chosen_class) != 0)
         index++;
     return index;
 }
@@ -60,18 +62,28 @@ void begin_benchmark(const program_description *program, const char *benchmark, 
     begin_waiting();
 }
 
-void *reserve(const program_description *program, size_t count, size_t bytes)
+static void *demand(const program_description *program, void *memory, size_t count, size_t bytes)
 {
-    void *memory = NULL;
-    if (count <= SIZE_MAX / bytes)
-        memory = malloc(count ? count * bytes : 1);
     if (!memory) {
         complaint about;
         complain(&about, "no memory for %zu times %zu bytes", count, bytes);
         leave_at_once(program->name, about.text);
     }
+    return memory;
+}
+
+void *reserve(const program_description *program, size_t count, size_t bytes)
+{
+    const int fits = count <= SIZE_MAX / bytes;
+    void *memory = demand(program, fits ? malloc(count ? count * bytes : 1) : NULL, count, bytes);
     memset(memory, 0, count * bytes);
     return memory;
+}
+
+void *reserve_huge(const program_description *program, size_t count, size_t bytes)
+{
+    const int fits = count <= SIZE_MAX / bytes;
+    return demand(program, fits ? on_huge_pages(count * bytes) : NULL, count, bytes);
 }
 
 /* The seconds that the section takes now, by the slowest rank; on rank 0. */

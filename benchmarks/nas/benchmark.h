@@ -11,10 +11,12 @@
 
 /* The row of a program's table of options for the class. */
 extern const char *chosen_class;
-extern const char *const class_names[];
-#define CLASS_OPTION                                                                               \
+extern const char *const class_names[], *const large_class_names[];
+#define CLASS_OPTION_OF(known)                                                                     \
     {.name = "class", .kind = OPTION_CHOICE, .value = &chosen_class, .initial = "S",               \
-     .names = class_names, .help = "the size of the problem, as NPB defines it"}
+     .names = (known), .help = "the size of the problem, as NPB defines it"}
+#define CLASS_OPTION CLASS_OPTION_OF(class_names)
+#define LARGE_CLASS_OPTION CLASS_OPTION_OF(large_class_names)
 
 /* The row for how long the timed section is repeated: NPB has it once, which in small classes is one
  * time of milliseconds, at the mercy of a single interruption. */
@@ -33,6 +35,10 @@ void begin_benchmark(const program_description *program, const char *benchmark, 
 
 /* Touched memory for so many things; where there is none the program ends. */
 void *reserve(const program_description *program, size_t count, size_t bytes);
+
+/* The same for what is large and gone through at random, or by itself: on huge pages. Several arrays that a
+ * loop goes through side by side would meet in the same lines of the cache. */
+void *reserve_huge(const program_description *program, size_t count, size_t bytes);
 
 /* The part of n things that part number `which` of `parts` has: its first one, for which = parts
  * the end. */

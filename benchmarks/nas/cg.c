@@ -12,7 +12,7 @@
 enum { STEPS_OF_A_SOLUTION = 25, MOVE_TAG = 1, SUM_TAG = 2 };
 #define SMALLEST_EIGENVALUE 0.1 /* rcond */
 
-static const option options[] = {CLASS_OPTION, REPETITION_OPTION};
+static const option options[] = {LARGE_CLASS_OPTION, REPETITION_OPTION};
 static const program_description program = {
     "nas_cg",
     "nas_cg: CG of the NAS Parallel Benchmarks, with NPB's summary lines.\n"

@@ -58,8 +58,9 @@ static void count_buckets(sorting *s)
 {
     memset(s->mine_of_bucket, 0,
            (size_t)(s->buckets + IS_TEST_KEYS) * sizeof *s->mine_of_bucket);
-    for (int i = 0; i < s->own_keys; i++)
-        s->mine_of_bucket[s->keys[i] >> s->shift]++;
+    const int *keys = s->keys, own_keys = s->own_keys, shift = s->shift;
+    for (int i = 0; i < own_keys; i++)
+        s->mine_of_bucket[keys[i] >> shift]++;
     for (int i = 0; i < IS_TEST_KEYS; i++) {
         const long long place = s->reference->test_index[i] - s->first_key;
         if (place >= 0 && place < s->own_keys)
@@ -101,14 +102,20 @@ static void sort_into_buckets(sorting *s)
         s->send_counts[rank] =
             (end < s->buckets ? s->start_of_bucket[end] : s->own_keys) - s->send_starts[rank];
     }
-    for (int i = 0; i < s->own_keys; i++)
-        s->sent[s->start_of_bucket[s->keys[i] >> s->shift]++] = s->keys[i];
+    /* None is part of another: else numbers would be read again for every key. */
+    int *restrict sent = s->sent, *restrict next = s->start_of_bucket;
+    const int *restrict keys = s->keys;
+    const int own_keys = s->own_keys, shift = s->shift;
+    for (int i = 0; i < own_keys; i++) {
+        const int key = keys[i];
+        sent[next[key >> shift]++] = key;
+    }
 }
 
 static void *grown(void *memory, size_t count)
 {
     free(memory);
-    return reserve(&program, count, sizeof(int));
+    return reserve_huge(&program, count, sizeof(int));
 }
 
 static void exchange_keys(sorting *s)
@@ -151,11 +158,13 @@ static void rank_own_keys(sorting *s)
         s->value_room = length;
         s->not_above = grown(s->not_above, length);
     }
-    int *of_value = s->not_above;
+    int *restrict of_value = s->not_above;
+    const int *restrict received = s->received;
+    const int received_keys = s->received_keys;
     const unsigned smallest = (unsigned)s->smallest, inside = (unsigned)(length - 1);
     memset(of_value, 0, s->key_values * sizeof *of_value);
-    for (int i = 0; i < s->received_keys; i++)
-        of_value[((unsigned)s->received[i] - smallest) & inside]++;
+    for (int i = 0; i < received_keys; i++)
+        of_value[((unsigned)received[i] - smallest) & inside]++;
     for (size_t value = 1; value < s->key_values; value++)
         of_value[value] += of_value[value - 1];
 }
@@ -245,8 +254,8 @@ static void set_up(sorting *s)
     }
     s->first_key = first_of_part(keys, s->ranks, s->rank);
     s->own_keys = (int)(first_of_part(keys, s->ranks, s->rank + 1) - s->first_key);
-    s->keys = reserve(&program, (size_t)s->own_keys, sizeof *s->keys);
-    s->sent = reserve(&program, (size_t)s->own_keys, sizeof *s->sent);
+    s->keys = reserve_huge(&program, (size_t)s->own_keys, sizeof *s->keys);
+    s->sent = reserve_huge(&program, (size_t)s->own_keys, sizeof *s->sent);
     const size_t values = (size_t)(s->buckets + IS_TEST_KEYS), ranks = (size_t)s->ranks;
     s->mine_of_bucket = reserve(&program, values, sizeof *s->mine_of_bucket);
     s->all_of_bucket = reserve(&program, values, sizeof *s->all_of_bucket);

@@ -13,7 +13,7 @@
 
 enum { MOST_LEVELS = 10, CHARGES = 10 };
 
-static const option options[] = {CLASS_OPTION, REPETITION_OPTION};
+static const option options[] = {LARGE_CLASS_OPTION, REPETITION_OPTION};
 static const program_description program = {
     "nas_mg",
     "nas_mg: MG of the NAS Parallel Benchmarks, with NPB's summary lines.\n"

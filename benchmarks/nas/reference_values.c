@@ -10,7 +10,7 @@ const double lu_tolerance = 1e-08;
 const double sp_tolerance = 1e-08;
 const double bt_tolerance = 1e-08;
 
-const ep_reference ep_references[CLASSES] = {
+const ep_reference ep_references[LARGE_CLASSES] = {
     /* S */
     {
         24,
@@ -50,6 +50,22 @@ const ep_reference ep_references[CLASSES] = {
         -80840.72988043731,
         3373275903,
         {1572172634, 1501108549, 281805648, 17761221, 424017, 3821, 13, 0, 0, 0},
+    },
+    /* D */
+    {
+        36,
+        198248.1200946593,
+        -102059.6636361769,
+        0,
+        {0},
+    },
+    /* E */
+    {
+        40,
+        -531971.744153,
+        -368883.4557731,
+        0,
+        {0},
     },
 };
 
@@ -106,7 +122,7 @@ const is_reference is_references[CLASSES] = {
     },
 };
 
-const cg_reference cg_references[CLASSES] = {
+const cg_reference cg_references[LARGE_CLASSES] = {
     /* S */
     {
         1400,
@@ -147,9 +163,25 @@ const cg_reference cg_references[CLASSES] = {
         110.0,
         28.973605592845,
     },
+    /* D */
+    {
+        1500000,
+        21,
+        100,
+        500.0,
+        52.514532105794,
+    },
+    /* E */
+    {
+        9000000,
+        26,
+        100,
+        1500.0,
+        77.522164599383,
+    },
 };
 
-const mg_reference mg_references[CLASSES] = {
+const mg_reference mg_references[LARGE_CLASSES] = {
     /* S */
     {
         32,
@@ -184,6 +216,20 @@ const mg_reference mg_references[CLASSES] = {
         20,
         {-0.17647058823529413, 0.030303030303030304, -0.01639344262295082, 0.0},
         5.70673228574e-07,
+    },
+    /* D */
+    {
+        1024,
+        50,
+        {-0.17647058823529413, 0.030303030303030304, -0.01639344262295082, 0.0},
+        1.58327506044e-10,
+    },
+    /* E */
+    {
+        2048,
+        50,
+        {-0.17647058823529413, 0.030303030303030304, -0.01639344262295082, 0.0},
+        5.630442584711e-11,
     },
 };
 

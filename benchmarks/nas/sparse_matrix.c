@@ -175,8 +175,8 @@ void make_matrix(const program_description *program, sparse_matrix *m, int order
         }
         free(r.row_of_column);
         if (pass == 0) {
-            m->column = reserve(program, next, sizeof *m->column);
-            m->value = reserve(program, next, sizeof *m->value);
+            m->column = reserve_huge(program, next, sizeof *m->column);
+            m->value = reserve_huge(program, next, sizeof *m->value);
         }
     }
     free(r.columns);

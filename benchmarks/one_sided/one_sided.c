@@ -7,11 +7,11 @@
 
 #include "../common/buffers.h"
 #include "../common/communication.h"
+#include "../common/end_of_access.h"
 #include "../common/leaving.h"
 #include "../common/options.h"
 
 enum { ORIGIN = 0, TARGET = 1 };
-enum { TAG_END_OF_ACCESS = 1 };
 
 static const char *const operation_names[] = {"put", "get", "accumulate", NULL};
 static const char *const completion_names[] = {"fence", "lock", "post-start", NULL};
@@ -182,20 +182,9 @@ static long long verify(void *context, unsigned long long n, complaint *about)
     return status;
 }
 
-/* With a lock the target has no part in an iteration. Before it waits for its clock and nothing else it
- * waits, inside MPI, until the origin is through with the iteration before: an MPI may bring an
- * operation to its end only while both ranks call it. */
-static void await_end_of_access(void *context)
-{
-    const access *a = context;
-    if (a->rank == ORIGIN)
-        MPI_Send(NULL, 0, MPI_BYTE, TARGET, TAG_END_OF_ACCESS, MPI_COMM_WORLD);
-    else
-        MPI_Recv(NULL, 0, MPI_BYTE, ORIGIN, TAG_END_OF_ACCESS, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-}
-
 static void measure(access *a, void (*run)(void *))
 {
+    /* With a lock the target has no part in an iteration. */
     const int waits = is(a->completion, "lock") && is(plan.synchronisation, "window");
     verified_operation operation = {
         {.run = run, .before = waits ? await_end_of_access : NULL, .context = a}, prepare, verify};

@@ -12,8 +12,10 @@
 #include "../common/ranks_alike.h"
 #include "../common/records.h"
 #include "fabric.h"
+#include "library_variables.h"
 #include "loaded_library.h"
 #include "noise.h"
+#include "topology.h"
 #include "trips.h"
 
 #define LONG_ITERATIONS ((size_t)10) /* A slow network takes a fifth of a second for each. */
@@ -231,7 +233,13 @@ int main(int argc, char **argv)
                "\"distinct_hosts\":%d}\n",
                ranks, of_host.texts);
     results += print_libraries(rank);
+    const long topologies = print_topologies(sys, &of_host);
+    if (topologies < 0)
+        leave_at_once(program.name, "no memory");
+    results += (size_t)topologies;
+    library_counters *counters = rank == 0 ? begin_counters() : NULL;
     results += print_trips(rank, &own, &of_host);
+    results += print_library_variables(counters);
     if (noise_ms) {
         const long hosts = print_noise(1e-3 * (double)noise_ms, &of_host);
         if (hosts < 0)

@@ -13,6 +13,7 @@
 #include "../common/placement.h"
 #include "../common/record_pieces.h"
 #include "../common/records.h"
+#include "../common/standard.h"
 #include "../common/written.h"
 
 #define PROGRAM "startup"
@@ -26,6 +27,8 @@ static const char help[] =
     "\n"
     "  --since SECONDS    when the launch began, in seconds since the epoch as `date +%s.%N`\n"
     "                     prints them; prints a record of durations as well\n"
+    "  --sessions         begin with MPI_Session_init and a communicator of all processes, in\n"
+    "                     place of MPI_Init\n"
     "  --version, --help\n"
     "\n"
     "Every rank but 0 sends its number to rank 0. Output is JSON Lines; times are seconds since\n"
@@ -36,14 +39,15 @@ static const char help[] =
 
 typedef struct {
     double since;
-    int help, version;
+    int sessions, help, version;
 } options;
 
 static int parse(int argc, char **argv, options *chosen, complaint *about)
 {
-    enum { SINCE = 256, HELP, VERSION };
+    enum { SINCE = 256, SESSIONS, HELP, VERSION };
     static const struct option known[] = {
         {"since", required_argument, NULL, SINCE},
+        {"sessions", no_argument, NULL, SESSIONS},
         {"help", no_argument, NULL, HELP},
         {"version", no_argument, NULL, VERSION},
         {NULL, 0, NULL, 0},
@@ -56,6 +60,9 @@ static int parse(int argc, char **argv, options *chosen, complaint *about)
         case SINCE:
             if (parse_fraction("--since", optarg, 0, LATEST, &chosen->since, about))
                 return -1;
+            break;
+        case SESSIONS:
+            chosen->sessions = 1;
             break;
         case HELP:
             chosen->help = 1;
@@ -88,18 +95,21 @@ typedef struct {
     int sender, integer; /* The sender is -1 where all is well. */
 } mistake;
 
-/* Every other rank sends its number to rank 0, which returns when it had the last. Sets the first
- * mistake on every rank. */
-static double hear_of_all(int rank, int ranks, mistake *found)
+/* Every other rank of a communicator sends its number to rank 0, which returns when it had the last. Sets
+ * the first mistake on every rank. */
+static double hear_of_all(MPI_Comm all, mistake *found)
 {
+    int rank, ranks;
+    MPI_Comm_rank(all, &rank);
+    MPI_Comm_size(all, &ranks);
     int values[2] = {-1, 0};
     double heard = 0;
     if (rank != 0) {
-        MPI_Send(&rank, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD);
+        MPI_Send(&rank, 1, MPI_INT, 0, TAG, all);
     } else {
         for (int sender = 1; sender < ranks; sender++) {
             int integer = -1;
-            MPI_Recv(&integer, 1, MPI_INT, sender, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(&integer, 1, MPI_INT, sender, TAG, all, MPI_STATUS_IGNORE);
             if (integer != sender && values[0] < 0) {
                 values[0] = sender;
                 values[1] = integer;
@@ -107,9 +117,60 @@ static double hear_of_all(int rank, int ranks, mistake *found)
         }
         heard = wall_clock();
     }
-    MPI_Bcast(values, 2, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Bcast(values, 2, MPI_INT, 0, all);
     *found = (mistake){values[0], values[1]};
     return heard;
+}
+
+/* By whose communicator the ranks reach each other first. */
+typedef struct {
+    MPI_Comm all;
+#if HAS_SESSIONS
+    MPI_Session session;
+#endif
+    int by_session;
+} beginning;
+
+#if HAS_SESSIONS
+static int is_asked(int argc, char **argv, const char *word)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], word) == 0)
+            return 1;
+    return 0;
+}
+#endif
+
+/* Have MPI; what is not of the requested kind MPI does not have. */
+static beginning begin_mpi(int *argc, char ***argv)
+{
+    beginning begun = {.all = MPI_COMM_WORLD};
+#if HAS_SESSIONS
+    if (is_asked(*argc, *argv, "--sessions")) {
+        MPI_Group everyone;
+        MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &begun.session);
+        MPI_Group_from_session_pset(begun.session, "mpi://WORLD", &everyone);
+        MPI_Comm_create_from_group(everyone, "wyeast startup", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL,
+                                   &begun.all);
+        MPI_Group_free(&everyone);
+        begun.by_session = 1;
+        return begun;
+    }
+#endif
+    MPI_Init(argc, argv);
+    return begun;
+}
+
+/* What is not timed takes the world: it begins behind a session that was. */
+static void have_world(beginning *begun, int *argc, char ***argv)
+{
+    if (!begun->by_session)
+        return;
+    MPI_Init(argc, argv);
+#if HAS_SESSIONS
+    MPI_Comm_free(&begun->all);
+    MPI_Session_finalize(&begun->session);
+#endif
 }
 
 static void print_epoch(FILE *out, double seconds)
@@ -170,15 +231,16 @@ int main(int argc, char **argv)
     /* Stops alone: one call of the system is less than the microsecond to which times are printed,
      * and looking for the links is not. */
     const int uncounted = begin_stops();
-    MPI_Init(&argc, &argv);
+    beginning begun = begin_mpi(&argc, &argv);
     double initialised = wall_clock();
+    /* Before anything else, also before the arguments: it is what is timed. */
+    mistake found;
+    double heard = hear_of_all(begun.all, &found);
+    have_world(&begun, &argc, &argv);
+    gather_output();
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    /* Before anything else, also before the arguments: it is what is timed. */
-    mistake found;
-    double heard = hear_of_all(rank, ranks, &found);
-    gather_output();
 
     if (uncounted)
         leave_at_once(PROGRAM, "stops of this process cannot be counted");
@@ -191,6 +253,8 @@ int main(int argc, char **argv)
             fputs(chosen.help ? help : PROGRAM " " PROGRAM_VERSION "\n", stdout);
         leave_with_code_of_rank_0(see_output_written(PROGRAM) ? EXIT_FAILED : EXIT_SOUND);
     }
+    if (chosen.sessions && !begun.by_session)
+        leave_together(PROGRAM, "--sessions: this MPI has no MPI_Session_init", EXIT_USAGE);
     if (ranks < 2) {
         complain(&about, "the world has %d rank, and nobody sends to it: start it with mpiexec "
                          "-n 2 or more (and the mpiexec of the MPI it was built with)", ranks);
@@ -211,9 +275,11 @@ int main(int argc, char **argv)
 
     /* main's times, MPI_Init's, and room for the launch's. */
     double *times = calloc(3 * (size_t)ranks, sizeof *times);
-    char parameters[64] = "{\"since_s\":null}";
+    char since[40] = "null", parameters[120];
     if (chosen.since > 0)
-        snprintf(parameters, sizeof parameters, "{\"since_s\":%.6f}", chosen.since);
+        snprintf(since, sizeof since, "%.6f", chosen.since);
+    snprintf(parameters, sizeof parameters, "{\"since_s\":%s,\"sessions\":%s}", since,
+             chosen.sessions ? "true" : "false");
     if (!times || print_header(stdout, PROGRAM, parameters))
         leave_at_once(PROGRAM, "no memory for the times of all ranks");
     MPI_Gather(&entered, 1, MPI_DOUBLE, times, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);

@@ -21,7 +21,7 @@ static void *numbers(const field *f, size_t count)
 {
     if (count > SIZE_MAX / f->number_bytes)
         return NULL;
-    void *found = page_aligned(count * f->number_bytes);
+    void *found = on_huge_pages(count * f->number_bytes);
     if (found)
         memset(found, 0, count * f->number_bytes);
     return found;

@@ -8,24 +8,50 @@
 #include "../common/record_pieces.h"
 
 /* The stated count for a site and step (benchmarks/FORMAT.md), whatever is really calculated. */
-enum { FLOPS_OF_FORCE = 10656, FLOPS_OF_UPDATE = 5616, FEWEST_BINS = 8 };
+enum { FLOPS_OF_FORCE = 10656, FLOPS_OF_UPDATE = 5616 };
+/* Fewer values do not know their own spread. */
+#define FEWEST_VALUES 8
+#define WINDOW_FACTOR 1.5
 
-/* The error of a mean of values that depend on those before: the largest standard error of the means
- * of bins of 1, 2, 4, … values, as long as there are enough bins. */
-static double binned_error(double *values, size_t count)
+static double autocovariance(const double *values, size_t count, double mean, size_t distance)
 {
-    double largest = 0.0;
-    for (size_t bins = count; bins >= FEWEST_BINS; bins /= 2) {
-        double mean = 0.0, squares = 0.0;
-        for (size_t i = 0; i < bins; i++)
-            mean += values[i] / (double)bins;
-        for (size_t i = 0; i < bins; i++)
-            squares += (values[i] - mean) * (values[i] - mean);
-        largest = fmax(largest, sqrt(squares / (double)bins / (double)(bins - 1)));
-        for (size_t i = 0; i < bins / 2; i++)
-            values[i] = 0.5 * (values[2 * i] + values[2 * i + 1]);
-    }
-    return largest;
+    double sum = 0.0;
+    for (size_t i = 0; i + distance < count; i++)
+        sum += (values[i] - mean) * (values[i + distance] - mean);
+    return sum / (double)(count - distance);
+}
+
+/* Whether what is summed up to a distance has all of the correlation that is worth its noise: Wolff's
+ * criterion, for correlations that fall by the factor e within WINDOW_FACTOR times the integrated time. */
+static int window_suffices(double integrated, size_t distance, size_t count)
+{
+    if (integrated <= 0.5)
+        return 1;
+    const double time = WINDOW_FACTOR / log((2.0 * integrated + 1.0) / (2.0 * integrated - 1.0));
+    return exp(-(double)distance / time) < time / sqrt((double)distance * (double)count);
+}
+
+/* The error of a mean of values that depend on those before, by their autocorrelation (Wolff 2004): that of
+ * independent values times the root of twice its integrated time, and never less. */
+static double error_of_mean(const double *values, size_t count)
+{
+    if (count < FEWEST_VALUES)
+        return 0.0;
+    double mean = 0.0, integrated = 0.5;
+    for (size_t i = 0; i < count; i++)
+        mean += values[i] / (double)count;
+    const double variance = autocovariance(values, count, mean, 0);
+    if (variance <= 0.0)
+        return 0.0;
+    size_t distance = 0;
+    do {
+        distance++;
+        integrated += autocovariance(values, count, mean, distance) / variance;
+    } while (distance < count / 2 && !window_suffices(integrated, distance, count));
+    /* The mean was taken of the same values, which makes all covariances too small. */
+    const double unbiased = 1.0 + (2.0 * (double)distance + 1.0) / (double)count;
+    const double correlated = 2.0 * integrated * variance * unbiased / (double)count;
+    return sqrt(fmax(correlated, variance / (double)(count - 1)));
 }
 
 static void print_key(const char *record, const simulation *s)
@@ -68,7 +94,7 @@ static void print_physics(const measurement *m, double *values)
     }
     print_list("plaquettes", values, m->trajectories);
     printf(",\"plaquette\":%.17g,\"plaquette_error\":%.9g", plaquette,
-           binned_error(values, m->trajectories));
+           error_of_mean(values, m->trajectories));
     for (size_t i = 0; i < m->trajectories; i++)
         values[i] = m->results[i].delta_h;
     print_list("delta_h", values, m->trajectories);

@@ -45,7 +45,7 @@ SECRETS = {
 #: What may be meant.
 HINTS = {
     "what may be a password or token": ANY_BEGINS
-    # Of JSON's own signs for a character none is cut in two: the rest would be none.
+    # None of JSON's own escapes of a character is cut in two: the rest would not be one.
     + rb"(?i:password|secret|api[_-]?key|[a-z_]*token)"
     rb"(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])?(?:[^\s\"',;\\]|\\[^\s\"]){8,}",
     "an address with a password": ANY_BEGINS + rb"[a-z]+://[^/\s:@\"]+:[^/\s:@\"]+@",

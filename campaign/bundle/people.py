@@ -80,7 +80,7 @@ def is_orcid(text: str) -> bool:
 def creators_of(words: str) -> list[Creator]:
     """Return who is named: names separated by semicolons, people with an ORCID in brackets.
 
-    Raises BundleError for what is no name, and for an ORCID that is none.
+    Raises BundleError for what is not a name, or not an ORCID.
     """
     found = []
     for one in filter(None, map(str.strip, words.split(";"))):

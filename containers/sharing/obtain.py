@@ -30,7 +30,7 @@ NOWHERE = "none"
 def registry_of(root: Path, site: str, words: str) -> Registry | None:
     """Return the registry that a person names, else the one of the site; None where there is none.
 
-    Raises RegistryError for an address that is none, and CampaignError for a site that is unknown
+    Raises RegistryError for what is not an address, and CampaignError for a site that is unknown
     or whose data are not valid.
     """
     address = words or selection.site_data(root, site).get("images_from", NOWHERE)

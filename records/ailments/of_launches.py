@@ -278,7 +278,7 @@ PROCESS_LIMIT = Known(
         r"|pthread_create.{0,80}Resource temporarily unavailable|failed to create new OS thread"
     ),
     "no more processes or threads may be started: the user's limit (`ulimit -u`) or that of the "
-    "job's control group (pids.max) is reached",
+    "job's control group (pids.max) is reached, or that of memory (`ulimit -v`)",
     (
         "bash: fork: retry: Resource temporarily unavailable",
         "runtime: failed to create new OS thread (have 5 already; errno=11)",

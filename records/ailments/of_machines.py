@@ -21,6 +21,23 @@ FILE_LIMIT = Known(
     "https://man7.org/linux/man-pages/man2/getrlimit.2.html",
 )
 
+#: What Go's runtime, in which Apptainer is written, and the loader say of a limit for memory.
+ADDRESS_SPACE = Known(
+    re.compile(
+        r"failed to reserve page summary memory|cannot reserve arena virtual address space"
+        r"|runtime: (?:out of memory: )?cannot (?:allocate|map pages)"
+        r"|failed to map segment from shared object: Cannot allocate memory"
+        r"|run session stopped: memory error"
+    ),
+    "a process may not use enough memory (`ulimit -v`, in kB; Apptainer alone reserves more than 1 "
+    "GB): raise the limit, or have it raised",
+    (
+        "fatal error: failed to reserve page summary memory",
+        "libm.so.6: failed to map segment from shared object: Cannot allocate memory",
+    ),
+    "https://man7.org/linux/man-pages/man2/getrlimit.2.html",
+)
+
 #: A program that is in the image, and is not seen there.
 HIDDEN_PROGRAM = Known(
     re.compile(r'"[^"\n]+": executable file not found in \$PATH'),
@@ -28,6 +45,14 @@ HIDDEN_PROGRAM = Known(
     "the machine's apptainer.conf, or a variable such as APPTAINER_BIND that the site names",
     ('"preflight": executable file not found in $PATH',),
     "https://apptainer.org/docs/user/latest/bind_paths_and_mounts.html",
+)
+
+OTHER_PROCESSORS = Known(
+    re.compile(r"image's architecture \(\w+\) could not run on the host's"),
+    "the image was built for another kind of processor than this node's: build or pull one on such "
+    "a node, in a checkout or a home of its own",
+    ("the image's architecture (arm64) could not run on the host's (amd64)",),
+    "https://apptainer.org/docs/user/latest/build_a_container.html",
 )
 
 NO_PROC = Known(

@@ -34,6 +34,7 @@ from records.ailments.of_launches import (
     WRONG_INTERFACES,
 )
 from records.ailments.of_machines import (
+    ADDRESS_SPACE,
     FILE_LIMIT,
     FULL_DISK,
     HIDDEN_PROGRAM,
@@ -43,6 +44,7 @@ from records.ailments.of_machines import (
     NO_NAMESPACES_FOR_ROOT,
     NO_PROC,
     NO_SUBORDINATE_IDS,
+    OTHER_PROCESSORS,
 )
 
 #: All known causes; each goes before those after it. What a limit of namespaces or of shared memory
@@ -53,6 +55,7 @@ KNOWN = (
     MORE_THAN_CORES, NO_SSH, UCX_PROC_LINK, NO_CMA, SHARED_MEMORY_SEGMENTS, FULL_SHARED_MEMORY,
     RETRIES, NO_CONNECTION, NO_PROVIDER, NEWER_C_LIBRARY, MISSING_LIBRARY, OLD_PROCESSOR,
     PROCESS_LIMIT, OPEN_FILES, NO_WORK_FOLDER, NO_ACCOUNT, NOT_THAT_MANY, FULL_DISK, FILE_LIMIT,
+    ADDRESS_SPACE, OTHER_PROCESSORS,
     # What is also said where nothing fails comes after what is not.
     NO_PSEC, PMIX_VERSIONS, LOCKED_MEMORY, DEVICE_NOT_THERE, WRONG_INTERFACES,
 )  # fmt: skip

@@ -14,6 +14,7 @@ can send more than that, and none can do with less, since none compresses by its
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,13 @@ MOST_SKEW_S = 1e-3
 #: Methods of pairs by which a message is answered by another, which only leaves when all of the
 #: first is there (benchmarks/pairs/transfer.c).
 ROUND_TRIPS = ("send-recv", "irecv-send", "persistent", "partitioned")
+
+
+ONE_SIDED = ("put", "get", "accumulate", "get-accumulate", "rput", "rget", "fetch-and-op",
+             "compare-and-swap")  # fmt: skip
+#: The windows within one access to which an operation ends when it is flushed.
+WINDOWS = ("create", "allocate", "shared", "dynamic")
+IN_A_ROW = re.compile(r"(\d+) in a row")
 
 
 @dataclass(frozen=True)
@@ -171,13 +179,30 @@ def of_collective(result: Communication, hosts: Sequence[str]) -> Bytes:
 def of_one_sided(result: Communication, hosts: Sequence[str]) -> Bytes:
     """Return the bytes of a one-sided operation of rank 0 on rank 1's memory.
 
-    Who gets, and who lets go of a lock, waits until the data are there. Else they may be under way
-    before the other rank begins.
+    Who gets, lets go of a lock or flushes waits until the data are there. Else they may be under
+    way before the other rank begins, as what `rput` has done with may.
     """
     if hosts[0] == hosts[1]:
         return Bytes()
-    waits = result.operation == "get" or result.method == "lock"
-    return Bytes(result.message_bytes if waits else 0, result.message_bytes)
+    row = IN_A_ROW.search(result.method)
+    size = result.message_bytes * (int(row[1]) if row else 1)
+    kind = result.method.split(" ")[0]
+    waits = "get" in result.operation or kind == "lock" or kind in WINDOWS
+    return Bytes(size if waits and result.operation != "rput" else 0, size)
+
+
+def of_two_ranks(result: Communication, hosts: Sequence[str]) -> Bytes:
+    """Return the bytes of what is between two ranks alone, as its operation's name says."""
+    if hosts[0] == hosts[1]:
+        return Bytes()
+    size = result.message_bytes
+    if result.operation.startswith("layout-") or result.operation == "long-round-trip":
+        return Bytes(2 * size, 2 * size)
+    if result.operation == "threads":
+        # Rank 0 has its whole window in its own time, to the answer.
+        return Bytes(result.moved_bytes, result.moved_bytes)
+    # The root of a broadcast can be through before the other rank begins.
+    return Bytes(size if result.operation == "long-allreduce-bxor" else 0, size)
 
 
 def bytes_over_links(
@@ -190,14 +215,18 @@ def bytes_over_links(
     """
     if result.operation == "pairs":
         return of_pairs(result, hosts)
-    if result.operation in ("put", "get", "accumulate"):
+    if result.operation in ONE_SIDED:
         return of_one_sided(result, hosts)
+    if result.operation.startswith(("layout-", "long-")) or result.operation == "threads":
+        return of_two_ranks(result, hosts)
     if messages is not None:
         return of_messages(messages, [list(range(len(hosts)))], hosts)
     if result.operation in ("some-to-some", "halo") or result.operation.startswith("neighbour-"):
         # The busiest node brings the mean at least, where all that moves goes to other nodes.
         alone = len(set(hosts)) == len(hosts)
         return Bytes(spanned=result.moved_bytes / len(hosts) if alone else 0)
+    if result.operation.startswith("file-"):
+        return Bytes()  # What goes to a file, goes by other ways than links between ranks.
     if result.message_bytes == 0 or result.operation in ("barrier", "cartesian", "echo"):
         return Bytes()
     if result.method == COMPUTING:

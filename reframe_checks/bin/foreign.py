@@ -1,14 +1,17 @@
-"""What others wrote and ReFrame handles: patterns for names of checks, and output of launches.
+"""What others wrote and ReFrame handles: patterns for names of checks, output, and folders.
 
 A bundle's pattern may try every way to divide a name, while a campaign holds the machine; what a
-program printed may move the cursor of whoever reads why it failed.
+program printed may move the cursor of whoever reads why it failed; and folders that it left may be
+closed, or deeper than Python descends, so that no later launch had a folder in their place.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +67,22 @@ class ShownOutput:
             lines = file.read().decode(errors="replace").split("\n")
         ended = lines[:-1] if lines[-1] == "" else lines
         return [f"{one_line(line)}\n" for line in ended[-num_lines:]]
+
+
+class RemovedWhole:
+    """Stands in for ReFrame's `osext` where it removes what a launch has left."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what is left as it is."""
+        return getattr(osext, name)
+
+    @staticmethod
+    def rmtree(path: str, **how: Any) -> None:
+        """Remove a folder, whatever is in it; raises OSError where it cannot be removed."""
+        with suppress(OSError, RecursionError):
+            osext.rmtree(path, **how)
+        if os.path.lexists(path):
+            subprocess.run(["chmod", "-R", "u+rwX", "--", path], capture_output=True, check=False)
+            done = subprocess.run(["rm", "-rf", "--", path], capture_output=True, check=False)
+            if done.returncode and not how.get("ignore_errors"):
+                raise OSError(f"{path} cannot be removed: {one_line(done.stderr.decode())}")

@@ -14,10 +14,12 @@ says so, and not when that does not answer.
 The last guard is reproducibility: `--exec-order=random` shuffles with the seed in
 `WYEAST_ORDER_SEED` from a sorted list, so the same seed gives the same order on any machine.
 
-A pattern for names of checks is matched for a bounded time, and of what a launch has printed
-nothing is shown that a terminal would obey.
+A pattern for names of checks is matched for a bounded time, of what a launch has printed nothing is
+shown that a terminal would obey, and what it has left is removed, however deep or closed.
 
-A job script on this machine is started by its full path, even if that contains a space.
+A job script on this machine is started by its full path, even if that contains a space, and is
+noticed to have ended as soon as it has. How long a job takes, or waits, is told by a clock that
+nobody sets.
 
 Checks also load quickly: what ReFrame repeats for each check is done once. To find who
 used a deprecated variable (one of its own), it reads the source of its whole call stack twice for
@@ -25,7 +27,7 @@ each check that it makes; it parses the references in Python; it puts the variab
 and converts their values; it tests whether all attributes can be copied; it looks up all of a
 check, and writes it as JSON, for each line of its log, although the log's format uses its name
 alone, also for each look at a job, beside what is measured; and it compiles a pattern for each of
-its options.
+its options. In campaigns it also writes four lines about each check into its log.
 """
 
 from __future__ import annotations
@@ -49,17 +51,18 @@ import reframe.core.schedulers.local
 import reframe.core.warnings
 import reframe.utility.osext as osext
 import yaml
-from reframe.core.logging import CheckFieldFormatter, LoggerAdapter
+from reframe.core.logging import CheckFieldFormatter, LoggerAdapter, null_logger
 from reframe.core.variables import VarSpace
 from reframe.frontend import cli, executors, filters, printer
-from reframe.frontend.executors import Runner
+from reframe.frontend.executors import Runner, policies
 from reframe.frontend.loader import RegressionCheckLoader
 
 from records import environment, layout
 from records.acting_user import act_for, become, owner_of
 from records.files import only_owner_writes
 from reframe_checks.bin import schedulers, session
-from reframe_checks.bin.foreign import BoundedPattern, ShownOutput
+from reframe_checks.bin.foreign import BoundedPattern, RemovedWhole, ShownOutput
+from reframe_checks.bin.waking import steady_time, until_it_ends
 from reframe_checks.mixins.cores import site_here
 from reframe_checks.mixins.recording import CAMPAIGN
 
@@ -285,12 +288,38 @@ def inject(space: VarSpace, test: Any, of: type) -> None:
         return
     for name, variable in space.items():
         if variable.is_defined():
-            value = variable._default_value
-            # Immutable values need no copy.
-            test.__dict__[name] = value if type(value) in PLAIN else deepcopy(value)
+            test.__dict__[name] = copied(variable._default_value)
+
+
+def copied(value: Any) -> Any:
+    """Return a copy of a value in which nothing is the original's that could be changed.
+
+    Most are empty, or lists of a word: what copies whatever there is takes ten times as long.
+    """
+    if type(value) in PLAIN:
+        return value
+    if type(value) in (list, set) and all(type(one) in PLAIN for one in value):
+        return value.copy()
+    return {} if type(value) is dict and not value else deepcopy(value)
 
 
 inject_with_class = VarSpace._inject
+
+
+def combined(checks: list[Any], *more: Any) -> list[Any]:
+    """Return the test cases of checks, without the four lines on each that the log gets otherwise.
+
+    They say that a check of a campaign runs where the site is.
+    """
+    said, executors.getlogger = executors.getlogger, lambda: null_logger
+    try:
+        cases: list[Any] = combined_and_told(checks, *more)
+        return cases
+    finally:
+        executors.getlogger = said
+
+
+combined_and_told = executors.generate_testcases
 
 
 def main() -> None:
@@ -306,12 +335,16 @@ def main() -> None:
     cli.Runner = CountingRunner
     filters.re_compile = BoundedPattern
     printer.osext = ShownOutput()
+    runtime.osext = reframe.core.pipeline.osext = RemovedWhole()
     reframe.core.schedulers.local.osext = WholePath
     schedulers.ask_in_time()
+    policies.time = until_it_ends
+    executors.time = steady_time
     # A round has the same folders in a session as in a process of its own.
     if CAMPAIGN:
         runtime.RuntimeContext._format_dirs = lambda self, *folders: folders
         executors.jsonext = KeptElsewhere
+        cli.generate_testcases = combined
     reframe.core.warnings.inspect = QuickInspection
     reframe.core.pipeline.yaml = QuickYaml
     VarSpace._inject = inject

@@ -21,7 +21,7 @@ from xml.etree.ElementTree import ParseError
 
 import reframe.core.exceptions as errors
 import reframe.utility.osext as osext
-from reframe.core.schedulers import lsf, pbs, sge, slurm
+from reframe.core.schedulers import flux, local, lsf, oar, pbs, sge, slurm
 from reframe.core.schedulers.local import LocalJobScheduler
 from reframe.core.schedulers.lsf import LsfJobScheduler
 from reframe.core.schedulers.pbs import PbsJobScheduler, PbsProJobScheduler
@@ -31,6 +31,7 @@ from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler
 from records.causes import one_line
 from reframe_checks.bin.output_limit import bounded
 from reframe_checks.bin.waiting import PENDING, WaitedTooLong, Waiting
+from reframe_checks.bin.waking import steady_time, until_it_ends
 from reframe_checks.mixins.asking import NoAnswer, ask
 
 #: How long a command of a scheduler's may take, in seconds; it is asked again at the next poll.
@@ -278,13 +279,15 @@ def ask_in_time() -> None:
     """Have ReFrame ask all schedulers in this way, and end jobs that print without end."""
     SqueueJobScheduler.poll = bounded(poll_until_answered)
     SlurmJobScheduler.poll = bounded(poll_and_speak)
-    LocalJobScheduler.poll = bounded(LocalJobScheduler.poll)
+    LocalJobScheduler.poll = until_it_ends.noting(bounded(LocalJobScheduler.poll))
     slurm._SlurmJob.nodelist = property(nodelist_once)
     SlurmJobScheduler._cancel_if_pending_too_long = cancel_those_that_wait_too_long
     SgeJobScheduler.poll = poll_gridengine
     LsfJobScheduler.poll = lambda scheduler, *jobs: forgotten.poll(scheduler, *jobs)
     for scheduler in (PbsJobScheduler, PbsProJobScheduler, LsfJobScheduler, SgeJobScheduler):
         scheduler.poll = bounded(patient(scheduler.poll))
+    for module in (local, slurm, pbs, lsf, sge, oar, flux):
+        module.time = steady_time
     for module in (slurm, pbs, lsf, sge):
         module.osext = Answered()
         module._run_strict = partial(module.osext.run_command, check=True)

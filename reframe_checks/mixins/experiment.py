@@ -25,7 +25,7 @@ from reframe_checks.mixins.job_script import QuotedApptainer, quoted, work_folde
 from reframe_checks.mixins.launching import CannotStart, Placement, Start, start_ranks
 from reframe_checks.mixins.recording import RecordedCheck, Suspect
 from reframe_checks.mixins.referenced import Referenced
-from reframe_checks.mixins.tiers import TIER
+from reframe_checks.mixins.tiers import TIER, VALIDATION
 from site_configs.site_file import WHOLE_NODES
 
 
@@ -79,11 +79,17 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
     #: Whether the start itself is measured, including everything that MPI_Init waits for.
     measures_start = variable(bool, value=False)
 
+    #: How many cores each rank needs: as many as it has threads that work at once.
+    cores_of_a_rank = variable(int, value=1)
+
     #: Over how many nodes the ranks must be spread; follows from the site.
     nodes = variable(int, value=1)
 
     #: Whether the launch waits for the image's preflight to have passed.
     needs_preflight = variable(bool, value=True)
+
+    #: Whether campaigns leave it out unless they name it: it is of no report, or compares nothing.
+    only_when_named = variable(bool, value=False)
 
     #: The tier that fixed the parameters.
     tier = variable(str, value=TIER, loggable=True)
@@ -107,7 +113,7 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
     @run_after("init")
     def tag_tier(self) -> None:
         """Tag the check with its tier, so that `reframe -t quick` selects it."""
-        self.tags |= {self.tier}
+        self.tags |= {self.tier, VALIDATION} if self.only_when_named else {self.tier}
 
     @run_after("init")
     def wait_for_preflight(self) -> None:
@@ -154,11 +160,12 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
         return int(site["cores_per_node"] * site["nodes"])
 
     def oversubscribed(self) -> bool:
-        """Return whether there are more ranks than processors, so that ranks wait for them.
+        """Return whether ranks need more cores than there are processors, and wait for them.
 
         Where one machine plays several nodes, the site's data says how many processors it has.
         """
-        return bool(self.num_tasks > self.site().get("processors", self.most_ranks()))
+        needed = self.num_tasks * self.cores_of_a_rank
+        return bool(needed > self.site().get("processors", self.most_ranks()))
 
     def peak_flops(self) -> float:
         """Return the peak rate of the ranks' cores, one each, in FLOP/s."""
@@ -168,7 +175,7 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
 
     def world(self) -> Placement:
         """Return the ranks and nodes of the launch."""
-        return Placement(self.num_tasks, self.nodes)
+        return Placement(self.num_tasks, self.nodes, self.cores_of_a_rank)
 
     def has_container_alone(self) -> bool:
         """Return whether one container has all ranks, alike for all implementations of the site."""
@@ -188,13 +195,14 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
             start = self.start_of([self.program, *self.program_arguments])
             # The fixture did this already, but an image can be replaced during a campaign, and a
             # key expire.
-            path = trust.admit(ROOT, self.implementation(), self.site())
-            self.image.signature = trust.signature_status(ROOT, self.implementation(), self.site())
+            image, self.image.signature = trust.admit_by(ROOT, self.implementation(), self.site())
         except (CannotStart, images.ImageError) as error:
             raise SanityError(str(error)) from None
+        # A program may leave one with its user's rights (setuid), which others would start.
+        Path(self.stagedir).chmod(0o700)
         work_folder(self.stagedir).mkdir()
         platform = QuotedApptainer()
-        platform.image = str(path)
+        platform.image = str(image.path)
         alone = self.has_container_alone()
         platform.isolation = isolation(ROOT, Path(self.stagedir), alone, start.together)
         platform.options = start.container
@@ -219,8 +227,7 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
     def refuse_another_image(self) -> None:
         """Raise if the image was replaced: a job may wait for hours after its admission."""
         try:
-            images.verify(ROOT, self.implementation())
-            found = images.entry_of(ROOT, self.implementation())["sha256"]
+            found = images.verified(ROOT, self.implementation())[2]["sha256"]
         except images.ImageError as error:
             raise SanityError(f"it is uncertain which image ran: {error}") from None
         if found != self.image.sha256:

@@ -35,7 +35,8 @@ HOSTFILES = {"openmpi": ("--hostfile", "%s slots=%s"), "mpich": ("-f", "%s:%s"),
 
 
 def words_of(
-    launcher: HostLauncher, site: dict[str, Any], family: str, ranks: int, on_a_node: int
+    launcher: HostLauncher, site: dict[str, Any], family: str, ranks: int, on_a_node: int,
+    placement: str,
 ) -> list[str]:  # fmt: skip
     """Return the words by which a launcher starts ranks of an image of a family of MPIs.
 
@@ -44,7 +45,6 @@ def words_of(
     launch_options.py). Its files are in /tmp, which containers see: TMPDIR may be elsewhere, or not
     be on each node.
     """
-    placement = "pinned" if on_a_node <= site["cores_per_node"] else "oversubscribed"
     placed = PLACEMENTS[launcher.family][placement].format(on_a_node=on_a_node).split()
     hosts = [HOSTFILES[launcher.family][0], HOSTS] if site.get("hostfile") else []
     own = by_family(site.get("launch_options"), family) or []

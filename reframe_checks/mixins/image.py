@@ -38,8 +38,8 @@ class ContainerImage(rfm.RunOnlyRegressionTest):
         """Refuse an image that is missing, not the locked one, or not what the site allows."""
         try:
             site = self.current_partition.extras["site"]
-            self.path = trust.admit(ROOT, self.implementation, site).path
-            self.signature = trust.signature_status(ROOT, self.implementation, site)
+            admitted, self.signature = trust.admit_by(ROOT, self.implementation, site)
+            self.path = admitted.path
             _, variant = table.split_variant(self.implementation)
             words = images.labels_inside(self.path)
             self.labels = images.read_labels(words, str(self.path), variant)

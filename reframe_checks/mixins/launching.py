@@ -19,15 +19,24 @@ class CannotStart(Exception):
 
 @dataclass(frozen=True)
 class Placement:
-    """Ranks and the nodes that they are spread over, as evenly as they go."""
+    """Ranks and the nodes that they are spread over, as evenly as they go; the cores of each."""
 
     ranks: int
     nodes: int
+    cores_of_a_rank: int = 1
 
     @property
     def ranks_per_node(self) -> int:
         """Return the number of ranks on a full node."""
         return -(-self.ranks // self.nodes)
+
+    def placement(self, on_a_node: int, cores_per_node: int) -> str:
+        """Return how a launcher places so many ranks: each on one core, or wherever there is one.
+
+        Ranks with threads are bound to no core, since they would have that one alone.
+        """
+        has_core = self.cores_of_a_rank == 1 and on_a_node <= cores_per_node
+        return "pinned" if has_core else "oversubscribed"
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,7 @@ def start_ranks(
             *container,
         ]
     if site["launch"] == "mpiexec":
-        placement = "pinned" if world.ranks <= site["cores_per_node"] else "oversubscribed"
+        placement = world.placement(world.ranks, site["cores_per_node"])
         return Start([], container, _by_own_launcher(labels, placement, world, program))
     if site["launch"] == "mpirun":
         return _by_host_launcher(labels, site, world, container, program)
@@ -91,9 +100,11 @@ def start_ranks(
         )
     # One rank that ends badly ends the launch; Slurm's default is to wait for the others.
     options = ["--kill-on-bad-exit=1", *site.get("launch_options", [])]
+    if world.cores_of_a_rank > 1:
+        options += [f"--cpus-per-task={world.cores_of_a_rank}"]
     pmi = _known(labels.pmi, "pmi")
     if pmi == "daemons":
-        placement = "pinned" if world.ranks_per_node <= site["cores_per_node"] else "oversubscribed"
+        placement = world.placement(world.ranks_per_node, site["cores_per_node"])
         options += [f"--ntasks={world.nodes}", "--ntasks-per-node=1", "--mpi=none"]
         command = _by_own_launcher(labels, placement, world, program)
     else:
@@ -143,7 +154,8 @@ def _by_host_launcher(
     launcher = _host_launcher(labels, site)
     on_a_node = world.ranks_per_node
     family = _known(labels.family, "family")
-    words = host_launching.words_of(launcher, site, family, world.ranks, on_a_node)
+    placement = world.placement(on_a_node, site["cores_per_node"])
+    words = host_launching.words_of(launcher, site, family, world.ranks, on_a_node, placement)
     before = host_launching.look_at_hosts(launcher, site, world.nodes, on_a_node)
     handed_on = host_launching.handed_on(launcher, site)
     return Start(words, container, quoted(*program), before, handed_on, on_a_node > 1)

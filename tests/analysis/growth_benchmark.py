@@ -44,8 +44,9 @@ MOST_MEMORY_BYTES = 2e9
 PATIENCE_S, ROOM_BYTES = 60.0, 8e9
 #: What stays as it is along the other axes.
 IMPLEMENTATIONS, CELLS_OF_EACH, ROUNDS = 2, 16, 5
-#: As many implementations as a site may well have at once.
-TWELVE = 12
+#: As many implementations as a site may well have at once, and of how many cells: 300 rounds are
+#: 14,400 launches.
+TWELVE, CELLS_OF_TWELVE = 12, 4
 #: What has by its nature more work than its size: every two implementations are compared.
 POWER_OF_WORK = {("implementations", "winners"): 2}
 #: Of how many rounds, the first and the last of a measured campaign, their own times are told.
@@ -133,7 +134,9 @@ AXES = {
         )
     },
     "rounds-of-twelve": Growing(
-        (3, 30, 300), partial(two_campaigns, axis="rounds", implementations=TWELVE), of_campaigns
+        (3, 30, 300),
+        partial(two_campaigns, axis="rounds", implementations=TWELVE, cells=CELLS_OF_TWELVE),
+        of_campaigns,
     ),
     "runs": Growing((40, 2500, 10_000), perflogs, costs_of_foreign),
     "nights": Growing((40, 2500, 10_000), partial(make, cells=CELLS), of_nights),

@@ -9,14 +9,20 @@ import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 import polars as pl
 import pytest
 
 from analysis.history.index import FILE
+from analysis.history.lost_cells import lost_cells
+from analysis.precision.waves import is_in_vain, sound_rounds
 from campaign import retention
 from inference.change_points import scores_by_chance
+from records.events import PlannedLaunch, Wave, WaveRound
+from records.fold import LaunchState, State
 from tests.analysis import growth_benchmark
 from tests.analysis.support.costs import Cost
 from tests.analysis.support.counts import Counts, counted, power_of, too_fast
@@ -177,3 +183,55 @@ def test_a_power_is_distinguished_from_what_a_start_takes(power: float) -> None:
     counts = [round(10**6 + 10**4 * size**power) for size in (4, 8, 16)]
     assert power_of((4, 8, 16), counts, 1) == pytest.approx(power, abs=1e-3)
     assert power_of((4, 8, 16), counts, 10**9) == 0
+
+
+def made_up_waves(cells: int) -> State:
+    """Return a campaign of which a wave measured so many cells, half of them in vain."""
+    names = [f"Linpack n={number}" for number in range(cells)]
+    rounds = (WaveRound(round=1, cells=tuple(names)),)
+    wave = Wave(number=1, why="begin", rounds=rounds, scores=(), predicted_s=None, spent_s=0.0)
+    every = [
+        LaunchState(
+            PlannedLaunch(launch=f"{number}_{name}", cell=cell, implementation=name), 1, "recorded",
+            outcome="failed" if number % 2 and name == "b" else "sound",
+        )
+        for number, cell in enumerate(names)
+        for name in ("a", "b")
+    ]  # fmt: skip
+    return State(waves=[wave], rounds={1: every}, launches={one.name: one for one in every})
+
+
+def choose(cells: int) -> None:
+    """Find what a wave brought nothing for."""
+    sound = sound_rounds(made_up_waves(cells))
+    vain = [cell for cell in sound if is_in_vain(sound[cell], "a", "b")]
+    assert len(vain) == cells // 2 and not is_in_vain(sound["Linpack n=0"], "a", "b")
+
+
+def lose(cells: int) -> None:
+    """Tell what a campaign lost of which every launch failed."""
+    names = [f"PointToPoint pair={number}" for number in range(cells)]
+    facts: dict[str, Any] = {"site": "local", "tier": "quick", "checks": None, "images": {"a": 1}}
+    records = [
+        SimpleNamespace(cell=name, implementation="a", sentence="it hung", outcome="failed")
+        for name in names
+    ]
+    after: Any = SimpleNamespace(
+        path=Path("new"), manifest=SimpleNamespace(**facts), no_room=[], open=set(),
+        launches=[SimpleNamespace(is_sound=False, record=one) for one in records],
+    )  # fmt: skip
+    before: Any = mock.MagicMock(**facts)
+    had = [(f"{name} series {number}", "PointToPoint", "a") for name in names for number in (1, 2)]
+    lost = lost_cells(had, set(), before, after)
+    assert len(lost) == 2 * cells and all("failed: it hung" in one.sentence for one in lost)
+
+
+@pytest.mark.parametrize("work", [choose, lose])
+def test_what_is_looked_up_for_each_cell_is_not_searched_for(work: Callable[[int], None]) -> None:
+    sizes, found = (500, 1000, 2000), []
+    work(1)
+    for size in sizes:
+        with counted() as counts:
+            work(size)
+        found.append({work.__name__: counts})
+    assert not too_fast(sizes, found)

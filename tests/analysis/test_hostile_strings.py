@@ -36,6 +36,7 @@ WALK: dict[str, list[list[str]]] = {
     "calibrate": [["local", "--runs", "R", "--every", "--sites", "S"]],
     "accept-references": [["local", "--sites", "S"]], "models": [["A"]],
     "scaling": [["A"]], "overlap": [["A"]], "guidelines": [["A"]], "nodes": [["A"]],
+    "library": [["A"]],
     "study": [["kearns2003", "A", "--html", "R/study.html"]],
     "export": [["A", "-o", "-", "-f", form] for form in
                ("csv", "markdown", "latex", "junit", "openmetrics", "bencher", "appendix")],

@@ -1,6 +1,8 @@
 """Whatever is wrong with what was asked for, a command ends with a sentence and no traceback."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from tests.analysis.support.in_process import analysis
 from tests.analysis.support.synthetic import TWICE, Synthetic
 
+ROOT = Path(__file__).resolve().parents[2]
 #: C is a campaign, D one whose manifest is damaged, T an empty folder, N nothing, F a file.
 WRONG: list[list[str]] = [
     ["table", "N"], ["table", "D"], ["table", "T"], ["table", "F"], ["table", "C\0"],
@@ -32,7 +35,8 @@ WRONG: list[list[str]] = [
     ["calibrate", "no-such-site", "--sites", "T"], ["accept-references", "no", "--sites", "T"],
     ["study", "no-such"], ["study", "iit", "N"], ["study", "iit", "--page"],
     ["study", "iit", "--html", "N/x.html"], ["models", "N"], ["scaling", "N"], ["overlap", "C"],
-    ["guidelines", "N"], ["nodes", "C"], ["linpack", "N"], ["cycles", "C"], ["profile", "C"],
+    ["guidelines", "N"], ["nodes", "C"], ["library", "C"],
+    ["linpack", "N"], ["cycles", "C"], ["profile", "C"],
     ["plot", "C", "-e", "NoSuch"], ["plot", "C", "-e", "Linpack"],
     ["report", "N"], ["report", "C", "--base", "no-such"], ["report", "C", "-o", "N/x.html"],
     ["export", "C", "-o", "F"], ["export", "N"], ["ingest", "N"], ["conclude", "N"],
@@ -93,3 +97,13 @@ def test_what_is_wrong_with_the_words_is_one_sentence(words: list[str], said: st
 def test_no_words_print_the_help() -> None:
     done = analysis()
     assert done.returncode == 2 and "The usual ones" in done.stdout + done.stderr
+
+
+def test_a_python_without_the_packages_is_told_what_to_type() -> None:
+    words = (
+        "import runpy, sys; sys.modules['typer'] = None; "
+        "runpy.run_module('analysis', run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 1 and done.stderr.endswith("in the checkout: . ./activate\n")
+    assert done.stderr.count("\n") == 1

@@ -269,7 +269,7 @@ LINES = st.one_of(
 
 
 @given(st.lists(LINES, max_size=8), st.booleans())
-@settings(max_examples=400)
+@settings(max_examples=150)
 def test_any_text_is_read_or_refused_with_a_line(
     parser: Path, lines: list[str], begins_well: bool
 ) -> None:

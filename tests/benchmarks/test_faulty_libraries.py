@@ -219,3 +219,75 @@ def test_what_neighbours_did_not_send_is_found(
     words = ["--method", method, "--operation", f"neighbour-{operation}", "--sizes", "800", *TINY]
     said = refused(one, preloaded, "neighbours", *words)
     assert f"{method}, 800 bytes: rank " in said and "data wrong from byte 0 on" in said
+
+
+PUT = "const void *o, int n, MPI_Datatype t, int r, MPI_Aint d, int m, MPI_Datatype u, MPI_Win w"
+# Calls that do nothing, or something else than what they should: program and arguments, what is
+# said, and the calls.
+NOT_DONE = {
+    "put": ("passive_target --operation put", "put, allocate, 64 bytes: rank 1 has wrong data",
+            f"int MPI_Put({PUT}) {{ return 0; }}"),
+    "rput in another place": (
+        "passive_target --operation rput --in-a-row 2", "rput, allocate, 64 bytes: rank 1 has wr",
+        f"int MPI_Rput({PUT}, MPI_Request *q)\n{{ return PMPI_Rput(o, n, t, r, 0, m, u, w, q); }}"),
+    "get": ("passive_target --operation rget", "rget, allocate, 64 bytes: rank 0 has wrong data",
+            f"int MPI_Rget({PUT.replace('const void', 'void')}, MPI_Request *q)\n"
+            "{ *q = MPI_REQUEST_NULL; return 0; }"),
+    "fetch without a sum": (
+        "passive_target --operation fetch-and-op", "fetch-and-op, allocate, 8 bytes: number 0 is",
+        "int MPI_Fetch_and_op(const void *o, void *b, MPI_Datatype t, int r, MPI_Aint d,\n"
+        "MPI_Op p, MPI_Win w) { return PMPI_Fetch_and_op(o, b, t, r, d, MPI_NO_OP, w); }"),
+    "a swap whatever is there": (
+        "passive_target --operation compare-and-swap", "compare-and-swap, allocate, 8 bytes: num",
+        "int MPI_Compare_and_swap(const void *o, const void *c, void *b, MPI_Datatype t, int r,\n"
+        "MPI_Aint d, MPI_Win w) { *(long long *)b = -2; return 0; }"),
+    "unpacking": ("layouts --layout vector --method pack", "vector, 128 bytes: rank 0 has wrong da",
+                  "int MPI_Unpack(const void *b, int n, int *p, void *o, int m, MPI_Datatype t,\n"
+                  "MPI_Comm c) { return 0; }"),
+    "what lies between": (
+        "layouts --layout struct --method datatype", "byte 24 between its data overwritten",
+        "int MPI_Recv(void *b, int n, MPI_Datatype t, int s, int g, MPI_Comm c, MPI_Status *u)\n"
+        "{ int code = PMPI_Recv(b, n, t, s, g, c, u);\n"
+        "  if (n == 4) ((unsigned char *)b)[24] ^= 1; return code; }"),
+    "a thread's messages": (
+        "threads --threads 2 --method tags", "from byte 0 of message 0 of thread 1 on",
+        "int MPI_Isend(const void *b, int n, MPI_Datatype t, int to, int g, MPI_Comm c,\n"
+        "MPI_Request *r) { static char other[64];\n"
+        "  return PMPI_Isend(g == 3 ? other : b, n, t, to, g, c, r); }"),
+    "parts that were said to be there": (
+        "threads --threads 2 --method partitioned", "64 bytes: rank 1 has wrong data from byte",
+        "int MPI_Precv_init(void *b, int p, MPI_Count n, MPI_Datatype t, int s, int g,\n"
+        "MPI_Comm c, MPI_Info i, MPI_Request *r)\n"
+        "{ static char other[64 * 64 * 2];\n"
+        "  return PMPI_Precv_init(other, p, n, t, s, g, c, i, r); }"),
+    "large counts": ("big_counts --operation bcast --method count", "count, 64 bytes: rank 1 has w",
+                     "int MPI_Bcast_c(void *b, MPI_Count n, MPI_Datatype t, int r, MPI_Comm c)\n"
+                     "{ return 0; }"),
+    "another reduction": (
+        "big_counts --operation allreduce-bxor --method pieces", "pieces, 64 bytes: rank 0 has wr",
+        "int MPI_Allreduce(const void *s, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c)\n"
+        "{ return PMPI_Allreduce(s, b, n, t, o == MPI_BXOR ? MPI_BAND : o, c); }"),
+    "writing": ("files --operation write-all", "finds rank 1's part of the file wrong from byte 0",
+                "int MPI_File_write_at_all(MPI_File f, MPI_Offset o, const void *b, int n,\n"
+                "MPI_Datatype t, MPI_Status *s) { return 0; }"),
+    "reading": ("files --operation read", "finds rank 1's part of the file wrong from byte 5 on",
+                "int MPI_File_read_at(MPI_File f, MPI_Offset o, void *b, int n, MPI_Datatype t,\n"
+                "MPI_Status *s) { int code = PMPI_File_read_at(f, o, b, n, t, s);\n"
+                "  ((unsigned char *)b)[5] ^= 1; return code; }"),
+    "a view of one's own": (
+        "files --operation read-all --arrangement interleaved", "part of the file wrong from byte",
+        "int MPI_File_set_view(MPI_File f, MPI_Offset o, MPI_Datatype e, MPI_Datatype t,\n"
+        "const char *r, MPI_Info i)\n"
+        "{ return PMPI_File_set_view(f, 0, e, MPI_BYTE, r, i); }"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", NOT_DONE)
+def test_what_was_not_done_is_found(one: Built, tmp_path: Path, what: str) -> None:
+    """What applications call beyond the reports' operations is proved before it is timed."""
+    command, sentence, source = NOT_DONE[what]
+    size = {"layouts": "128", "files": "1024"}.get(command.split()[0], "64")
+    folder = ["--folder", str(tmp_path)] if command.startswith("files") else []
+    preloaded = library(one, tmp_path, source)
+    said = refused(one, preloaded, *command.split(), *folder, "--sizes", size, *TINY)
+    assert sentence in said

@@ -33,6 +33,13 @@ RUNS = [
     ("halo", 4, ["--method", "all", "--dimensions", "1:4:1", "--extent", "3", "--periodic",
                  *TINY]),
     ("one_sided", 2, ["--sizes", "0", "--sizes", "800", *TINY]),
+    ("passive_target", 2, ["--window", "all", "--target", "all", "--in-a-row", "3", "--sizes", "0",
+                           "--sizes", "800", *TINY]),
+    ("layouts", 2, ["--sizes", "128", "--sizes", "6400", *TINY]),
+    ("threads", 2, ["--threads", "1", "--threads", "3", "--sizes", "0", "--sizes", "800",
+                    "--window", "5", *TINY]),
+    ("big_counts", 2, ["--sizes", "0", "--sizes", "1100000", *TINY]),
+    ("files", 2, ["--folder", "/tmp", "--sizes", "0", "--sizes", "3072", "--sync", *TINY]),
     ("pingpong", 2, ["--refine", "0.2", "--sizes", "0", "--sizes", "4096", "--stride-bytes", "16",
                      "--cache-bytes", "100000", *TINY]),
     ("pingpong", 2, ["--estimate", "--refine", "0.2", "--sizes", "0", "--sizes", "4096"]),
@@ -42,6 +49,7 @@ RUNS = [
                      "--distribution", "exponential", "--raw", *TINY]),
     ("preflight", 2, ["--ranks", "2", "--hosts", "1", "--iterations", "5"]),
     ("startup", 2, ["--since", "1"]),
+    ("startup", 2, ["--sessions"]),
 ]  # fmt: skip
 
 

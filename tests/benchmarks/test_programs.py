@@ -80,6 +80,47 @@ def test_preflight_describes_the_world(built: Built, tmp_path: Path) -> None:
     assert transport["transport"] == "shared memory", transport["evidence"]
 
 
+#: What is set for a library, and what it calls that.
+LIMITS = {
+    "openmpi": ("OMPI_MCA_btl_sm_eager_limit", "btl_sm_eager_limit"),
+    "mpich": ("MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE", "MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE"),
+}
+#: A kernel's files on two processors that are one core, and a third.
+KERNEL = {
+    "cpu/cpu0/topology/thread_siblings_list": "0-1", "cpu/cpu0/topology/core_siblings_list": "0-2",
+    "cpu/cpu1/topology/thread_siblings_list": "0-1", "cpu/cpu2/topology/thread_siblings_list": "2",
+    "cpu/cpu0/cache/index0/level": "1", "cpu/cpu0/cache/index0/type": "Data",
+    "cpu/cpu0/cache/index0/shared_cpu_list": "0-1", "cpu/cpu0/cache/index1/level": "1",
+    "cpu/cpu0/cache/index1/type": "Instruction", "cpu/cpu0/cache/index1/shared_cpu_list": "0-2",
+    "cpu/cpu2/cache/index2/level": "3", "cpu/cpu2/cache/index2/type": "Unified",
+    "cpu/cpu2/cache/index2/shared_cpu_list": "0-2", "node/node1/cpulist": "2",
+    "node/node0/cpulist": "0-1",
+}  # fmt: skip
+
+
+def test_preflight_asks_the_library_and_the_kernel(built: Built, tmp_path: Path) -> None:
+    for name, text in KERNEL.items():
+        file = tmp_path / "devices/system" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{text}\n")
+    variable, name = LIMITS[built.implementation.split("-")[0]]
+    limit: dict[str, Any] = {variable: "23456"}
+    done = built.run("preflight", "--sys", str(tmp_path), **limit)
+    assert done.returncode == 0, done.stderr
+    records = {str(r.get("operation")): r for r in read(done.stdout, tmp_path / "out")}
+    said = records["control_variables"]["variables"]
+    assert said[name] == "23456", said
+    # Of what is left to the library nothing is said.
+    assert not {"", "auto", "ignore"} & {*said.values()}, said
+    counted = records["performance_variables"]["variables"]
+    assert all(after >= before for before, after in counted.values()), counted
+    found = {one["kind"]: one["processors"] for one in records["topology"]["objects"]}
+    assert found == {
+        "core": ["0-1", "2"], "L1 cache": ["0-1"], "L3 cache": ["0-2"],
+        "NUMA node": ["0-1", "2"], "package": ["0-2"],
+    }  # fmt: skip
+
+
 def libraries(text: str, path: Path) -> list[tuple[str, object]]:
     """Return the files that preflight says its ranks have MPI from, with how many have each."""
     records = read(text, path)

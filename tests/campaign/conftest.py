@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from campaign import beginning, provenance, resuming
-from containers import images, trust
+from containers import images, origin
 from records import locks
 from tests.campaign.played_reframe import NAMES
 
@@ -29,8 +29,8 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     known = (PROJECT / "site_configs" / "local" / "site.yaml").read_text()
     (site / "site.yaml").write_text(f"{known}\nimplementations: [alpha-1.0]\n")
     (tmp_path / "runs").mkdir()
-    monkeypatch.setattr(images, "verified", lambda root, name: (root, ()))
-    monkeypatch.setattr(trust, "vouched", lambda root, name: True)
+    built = {"origin": origin.BUILT}
+    monkeypatch.setattr(images, "verified", lambda root, name: (root, (), built))
     return tmp_path
 
 

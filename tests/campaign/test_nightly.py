@@ -14,7 +14,7 @@ import pytest
 from campaign import beginning, measuring, nightly, provenance, resuming
 from campaign.nightly import Wanted, command_of, course, usable, wanted_again
 from campaign.site_lock import SiteIsBusy, only_campaign
-from containers import images, trust
+from containers import images, origin, trust
 from records.base import CampaignError
 from records.manifest import Manifest, RoundDone
 from site_configs.entries import SiteError
@@ -105,13 +105,12 @@ def test_too_much_to_name_is_measured_whole() -> None:
 
 
 def test_broken_images_do_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    def verified(root: Path, name: str) -> tuple[Path, tuple[int, ...]]:
+    def verified(root: Path, name: str) -> tuple[Path, tuple[int, ...], dict[str, Any]]:
         if name != "mpich-5.0.2":
             raise images.ImageError(f"{name} is missing; build it")
-        return root, ()
+        return root, (), {"origin": origin.BUILT}
 
     monkeypatch.setattr(images, "verified", verified)
-    monkeypatch.setattr(trust, "vouched", lambda root, name: True)
     whole, broken = usable(PROJECT, "virtual", "")
     assert whole == ["mpich-5.0.2"] and "lam-7.1.4" in broken
     assert usable(PROJECT, "local", "a-1,mpich-5.0.2")[1] == {"a-1": "a-1 is missing; build it"}
@@ -126,8 +125,8 @@ def test_an_image_that_the_site_refuses_does_not_stop_the_others(
     for name in ("alpha-1.0", "beta-2.0"):
         (root / f"{name}.sif").touch(0o644)
     site = root / "site_configs" / "local" / "site.yaml"
-    monkeypatch.setattr(images, "verified", lambda root, name: (root / f"{name}.sif", ()))
-    monkeypatch.setattr(trust, "vouched", lambda root, name: True)
+    built = {"origin": origin.BUILT}
+    monkeypatch.setattr(images, "verified", lambda root, name: (root / f"{name}.sif", (), built))
 
     def signers(root: Path, path: Path) -> list[trust.PublicKey]:
         if path.name == "alpha-1.0.sif":

@@ -247,3 +247,13 @@ def test_a_pattern_that_may_never_end_is_refused(pattern: str) -> None:
 )
 def test_a_pattern_that_ends_is_not_refused(pattern: str | None) -> None:
     refuse_pattern(pattern)
+
+
+def test_a_pattern_is_tried_where_processor_time_is_limited() -> None:
+    """As by `ulimit -t` on a login node; nobody may raise it."""
+    script = (
+        "import resource; from campaign import patterns; patterns.MOST_S = 1000; "
+        "resource.setrlimit(resource.RLIMIT_CPU, (900, 900)); patterns.refuse_pattern('EchoTest')"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

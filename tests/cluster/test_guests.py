@@ -27,7 +27,8 @@ RANKS = range(2)
 LEAVES = "setsid sleep 1234 </dev/null >/dev/null 2>&1 &"
 #: What closes the work folder would keep the others from being tried.
 TRIED = {name: words for name, words in ATTACKS.items() if name != "closed"}
-UNHARMED = ("none", "script", "stderr", "asked", "mounts", "processes", "machine", "input")
+UNHARMED = ("none", "script", "stderr", "asked", "mounts", "processes", "machine", "terminal",
+            "others", "namespaces", "setuid", "input")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def attack(checkout: Checkout, cluster: Cluster) -> AttackedLaunch:
     secret, trace, shown = root / "secret", root / "trace", root / "apptainer.conf"
     # Ranks share the node's /dev/shm.
     told = {"SECRET": str(secret), "TRACE": str(trace), "PLACE": str(root), "DECOYS": "/dev/none",
-            "SHARED": ""}  # fmt: skip
+            "SHARED": "", "TERMINAL": "", "ALIVE": "", "SEGMENT": ""}  # fmt: skip
     words = [f"RESULT={name}.$SLURM_PROCID; ( {words} )" for name, words in TRIED.items()]
     words.append(f"{LEAVES} true")
     facts = {

@@ -1,4 +1,4 @@
-"""Nights under Slurm's scrontab on the cluster in a box: a fine one, and one on slower links."""
+"""Nights on the cluster in a box: by Slurm's scrontab, a fine one, and one on slower links."""
 
 import hashlib
 import json
@@ -21,11 +21,11 @@ from tests.cluster.test_experiments import bandwidths_of
 from tests.folders import unpacked
 from tests.packed import records_in
 
-pytestmark = [pytest.mark.cluster, pytest.mark.measures]
+pytestmark = pytest.mark.cluster
 NAME = "test-nightly"
 IMAGE = "mpich-5.0.2"
 CHECKS = "PointToPoint.*=Send/Recv.*=long"
-#: Nights that are there before scrontab's where all of them are measured.
+#: Nights that are there before the fine one where all of them are measured.
 BEFORE = 8
 #: Else one is measured, and as many more are that one with levels that are this much (a standard
 #: deviation, of logarithms) off. So many that the few which are measured beside other work do not
@@ -34,8 +34,10 @@ MADE, SPREAD = 24, 0.004
 #: What frames leave of a link for 2 MB, in B/s, and how often a night that has far less of it is
 #: measured anew: it ran beside others' work.
 UNDISTURBED, TRIES = 0.97 * 11.77e6, 4
-#: How many of scrontab's may be needed for one without an alarm.
+#: How many may be needed for one without an alarm.
 MOST = 5
+#: What a night ends with, by its verdict; beside other work it may have any of these.
+EXIT_CODES = {"nothing": 0, "noise": 0, "regression": 3, "not judged": 7, "blind": 7}
 NODES = (1, 2, 3, 4)
 SCRONTAB = PROJECT / "site_configs" / "templates" / "nightly" / "scrontab"
 OPTIONS = f"ROUNDS=1 NAME={NAME} IMAGES={IMAGE} CHECKS='{CHECKS}'"
@@ -56,7 +58,7 @@ def verdict(night: Path) -> str:
 
 
 def fine(before: int) -> Path | None:
-    """Return the first night by scrontab, after others, that raised no alarm."""
+    """Return the first night, after others, that raised no alarm."""
     nights = decided()[before:]
     for night in nights:
         if verdict(night) in ("nothing", "noise"):
@@ -79,17 +81,23 @@ def accelerated(home: str) -> str:
 
 
 @pytest.fixture
-def scrontab(cluster: Cluster) -> Iterator[str]:
-    """Return the command; afterwards no night is left to come, and the links are as before."""
+def no_nights(cluster: Cluster) -> Iterator[None]:
+    """Have no night before; afterwards none is under way, and the links are as before."""
     for path in (PROJECT / "runs").glob(f"*-virtual-{NAME}*"):
         shutil.rmtree(path)
-    command = shlex.quote(cluster.run("scrontab").strip().splitlines()[-1])
-    yield command
-    cluster.execute(f"{command} -r", check=False)
+    yield
     cluster.execute("squeue --me --noheader --format=%i | xargs -r scancel", check=False)
     for number in NODES:
         cluster.run("mend-link", str(number))
     wait_for(cluster.is_idle, 300, "an idle cluster")
+
+
+@pytest.fixture
+def scrontab(cluster: Cluster, no_nights: None) -> Iterator[str]:
+    """Return the command; afterwards no night is left to come."""
+    command = shlex.quote(cluster.run("scrontab").strip().splitlines()[-1])
+    yield command
+    cluster.execute(f"{command} -r", check=False)
 
 
 def measure(cluster: Cluster, *codes: int) -> Path:
@@ -171,9 +179,23 @@ def another_night(night: Path, days: int, off: float) -> None:
         os.chown(path, owner.st_uid, owner.st_gid)
 
 
+def test_scrontab_begins_a_night(cluster: Cluster, scrontab: str) -> None:
+    """Which is judged, as is one that somebody begins; beside other work, by whatever it has."""
+    text = accelerated(cluster.execute('printf %s "$HOME"'))
+    cluster.execute(f"printf %s {shlex.quote(text)} | {scrontab} -")
+    assert "make nightly SITE=virtual" in cluster.execute(f"{scrontab} -l")
+    wait_for(lambda: bool(decided()), 1800, "a night by scrontab")
+    cluster.execute(f"{scrontab} -r")
+    wait_for(cluster.is_idle, 300, "an idle cluster")
+    night = decided()[0]
+    assert told(night)["exit_code"] == EXIT_CODES.get(verdict(night)), told(night)
+    assert (night / "night.md").is_file() and (night / "report.html").is_file()
+
+
+@pytest.mark.measures
 @pytest.mark.parametrize("history", ["made", pytest.param("measured", marks=pytest.mark.long)])
 def test_third_of_three_nights_has_a_regression(
-    cluster: Cluster, scrontab: str, history: str
+    cluster: Cluster, no_nights: None, history: str
 ) -> None:
     """Only where nothing else takes the processors.
 
@@ -193,19 +215,12 @@ def test_third_of_three_nights_has_a_regression(
                 another_night(night, days, spread.inv_cdf(place))
         before = len(decided())
         assert before == (BEFORE if history == "measured" else 1 + MADE)
-    text = accelerated(cluster.execute('printf %s "$HOME"'))
-    cluster.execute(f"printf %s {shlex.quote(text)} | {scrontab} -")
-    assert "make nightly SITE=virtual" in cluster.execute(f"{scrontab} -l")
-    wait_for(lambda: fine(before) is not None, 1800, "a night by scrontab without an alarm")
-    cluster.execute(f"{scrontab} -r")
-    wait_for(cluster.is_idle, 300, "an idle cluster")
-    calm, second = fine(before), decided()[-1]
-    assert calm is not None
-    assert told(calm)["exit_code"] == 0, told(calm)
-    for number in NODES:
-        cluster.run("slow-link", str(number))
-    # By itself: scrontab's would begin with the next minute.
-    with one_node_less(cluster):
+        while (calm := fine(before)) is None:
+            measure(cluster, *EXIT_CODES.values())
+        second = decided()[-1]
+        assert told(calm)["exit_code"] == 0, told(calm)
+        for number in NODES:
+            cluster.run("slow-link", str(number))
         third = measure(cluster, 3)
     found = told(third)
     assert found["verdict"] == "regression" and found["exit_code"] == 3, (

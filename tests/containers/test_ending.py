@@ -77,3 +77,27 @@ def test_what_a_command_writes_only_its_owner_may_change(
         assert os.umask(before) == within
     finally:
         os.umask(was)
+
+
+@pytest.mark.parametrize(
+    ("stdout", "ends"),
+    [
+        ("/dev/full", (1, "x: the disk is full; free some space and run it again\n")),
+        ("pipe", (0, "")),
+    ],
+)
+def test_what_cannot_be_printed_is_said_unless_nobody_reads_it(
+    stdout: str, ends: tuple[int, str]
+) -> None:
+    command = (
+        "from containers.ending import exit_code; import sys; "
+        "sys.exit(exit_code('x', lambda: print('said') or 0, (), ''))"
+    )
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing if stdout == "pipe" else stdout, "wb") as file:
+        done = subprocess.run(
+            [sys.executable, "-c", command], stdout=file, stderr=subprocess.PIPE, text=True,
+            env={"PYTHONPATH": str(Path(__file__).resolve().parents[2])}, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == ends

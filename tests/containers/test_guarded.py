@@ -58,6 +58,46 @@ def test_what_root_starts_writes_what_it_is_shown_and_nothing_else(tmp_path: Pat
     assert done.returncode == 0
 
 
+def test_what_is_mounted_below_proc_is_read_only() -> None:
+    """Whoever writes there has the machine start programs (binfmt_misc)."""
+    place = "/proc/sys/fs/binfmt_misc" if os.path.isdir("/proc/sys/fs/binfmt_misc") else "/proc/fs"
+    script = f'mount -t tmpfs none {place} && touch {place}/before && exec "$@"'
+    tries = f"ls {place}; touch {place}/mine"
+    done = subprocess.run(
+        [*AS_ROOT, "unshare", "--mount", "sh", "-c", script, "_", *GUARD, "", "sh", "-c", tries],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "before\n" and "Read-only file system" in done.stderr
+
+
+def test_what_is_mounted_later_is_not_seen(tmp_path: Path) -> None:
+    """It would be writable."""
+    waits = 'echo began; while [ ! -e go ]; do sleep 0.05; done; ls "$0"'
+    script = (
+        'cd "$1" && mkdir late && "$@" sh -c \'' + waits + '\' "$PWD/late" >said & '
+        'cd "$1" && while [ ! -s said ]; do sleep 0.05; done; '
+        "mount -t tmpfs none late && touch late/mounted && touch go && wait && cat said"
+    )
+    script = script.replace('"$@"', " ".join(GUARD) + " .")
+    done = subprocess.run(
+        [*AS_ROOT, "unshare", "--mount", "--propagation", "shared", "sh", "-c", script, "_",
+         tmp_path], capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "began\n", done.stderr
+
+
+@pytest.mark.parametrize(("options", "has_one"), [([], False), (["--sharens"], True)])
+def test_a_program_has_no_further_user_namespace(options: list[str], has_one: bool) -> None:
+    """Where ranks in several containers share one, the containers have to find it."""
+    words = ["apptainer", "exec", *options]
+    started = 'exec unshare --user --map-root-user unshare --user "$0" tried'
+    done = subprocess.run(
+        [*AS_ROOT, *GUARD, "", "sh", "-c", started, "echo", *words],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.stdout == "tried\n") == has_one, done.stderr
+
+
 def test_what_follows_the_image_opens_no_folder() -> None:
     """An image names its launcher's options itself."""
     launch = ["into_container", "named:- x", "", "", "--userns", "--bind=/data", "--pwd", "/work"]
@@ -90,6 +130,11 @@ def test_of_dev_it_has_what_any_user_may_use_and_fabrics() -> None:
         ("infiniband/uverbs0", stat.S_IFCHR | 0o660, True),
         ("dri/renderD128", stat.S_IFCHR | 0o660, True),
         ("fuse", stat.S_IFCHR | 0o600, True),
+        ("infiniband/rdma_cm", stat.S_IFCHR | 0o660, True),
+        ("infiniband/umad0", stat.S_IFCHR | 0o600, False),
+        ("infiniband/issm0", stat.S_IFCHR | 0o600, False),
+        ("hfi1_0", stat.S_IFCHR | 0o660, True),
+        ("hfi1_diagpkt", stat.S_IFCHR | 0o600, False),
         ("ipmi0", stat.S_IFCHR | 0o600, False),
         ("kmsg", stat.S_IFCHR | 0o644, False),
         ("sda", stat.S_IFBLK | 0o660, False),

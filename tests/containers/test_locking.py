@@ -1,6 +1,7 @@
 """Locks in folders where somebody has put something in their place."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,12 @@ import pytest
 from campaign.site_lock import SiteIsBusy, only_campaign
 from containers.locking import BuildError, only_build
 from records import locks
+from records.base import CampaignError
 from records.locks import LockHeld, exclusive
+from tests.network_locks import lustre
 from tests.other_user import OTHER, SECRET, needs_root, open_folder, secret
 
-__all__ = ["open_folder", "secret"]
+__all__ = ["lustre", "open_folder", "secret"]
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -177,3 +180,14 @@ def test_the_cluster_in_a_box_and_the_rest_of_the_machine_keep_each_other_out(
         pass
     with only_campaign(root, "virtual"):
         pass
+
+
+def test_a_file_system_without_locks_is_named(tmp_path: Path, lustre: None) -> None:
+    site = tmp_path / "site_configs" / "virtual"
+    shutil.copytree(PROJECT / "site_configs" / "virtual", site)
+    said = r"virtual.lock: its file system has no locks \(Function not implem.* Lustre .*HOME="
+    with pytest.raises(CampaignError, match=said), only_campaign(tmp_path, "virtual"):
+        pass
+    with pytest.raises(OSError, match="has no locks") as error, only_build(tmp_path):
+        pass
+    assert error.value.filename == str(tmp_path / ".wyeast" / "locks" / "build")

@@ -196,7 +196,7 @@ def test_an_mpi_is_bound_into_no_image_that_the_site_refuses(
         tmp_path / "mpi", library, "MPICH Version: 5.0.2", "mpich", "5.0.2", "pmi2", "its words"
     )
     monkeypatch.setattr(installed, "find", lambda *_: found)
-    monkeypatch.setattr(images, "verified", lambda root, name: (library, ()))
+    monkeypatch.setattr(images, "verified", lambda root, name: (library, (), {}))
     monkeypatch.setattr(trust, "_named_signers", lambda path: set())
     monkeypatch.setattr(host_mpi, "_ldd", lambda *_: pytest.fail("the image was run"))
     with pytest.raises(trust.TrustError, match="is not signed"):

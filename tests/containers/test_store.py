@@ -14,7 +14,10 @@ from containers.selection import campaign_lock
 from containers.sources import sha256_of
 from records import files
 from records.locks import exclusive
+from tests.network_locks import lustre, nfs
 from tests.sif_files import said, write_sif
+
+__all__ = ["lustre", "nfs"]
 
 NAME = "mpich-5.0.2"
 OWN = {"org.wyeast.implementation": NAME}
@@ -183,6 +186,21 @@ def test_what_no_lock_names_is_removed_unless_a_campaign_may_run_it(root: Path) 
         assert old.is_file()
     locking.prune(root)
     assert not old.exists() and guest.is_file() and new.is_file()
+
+
+def test_what_is_in_use_stays_on_nfs_too(root: Path, nfs: None) -> None:
+    old, _ = install(root), install(root, "pmix")
+    with store.in_use(root, [old.stem]):
+        locking.prune(root)
+        assert old.is_file()
+    locking.prune(root)
+    assert not old.exists()
+
+
+def test_nothing_is_removed_where_none_can_tell_who_uses_it(root: Path, lustre: None) -> None:
+    old, _ = install(root), install(root, "pmix")
+    with store.in_use(root, [old.stem]):
+        assert images.prune(root) == [] and old.is_file()
 
 
 def test_nothing_is_removed_by_a_lock_that_cannot_be_read(

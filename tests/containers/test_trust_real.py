@@ -218,14 +218,14 @@ def test_what_admitted_an_image_is_said(checkout: Path, folder: Path) -> None:
     """Also where the site asks for no signature."""
     built = {**images.entry_of(checkout, NAME), "origin": origin.BUILT}
     images.write_entry(checkout, NAME, built)
-    assert trust.signature_status(checkout, NAME, {}) == "not verified: built here"
+    assert trust.admit_by(checkout, NAME, {})[1] == "not verified: built here"
     images.write_entry(
         checkout, NAME, built | {"origin": {}, "admitted": origin.word("make admit")}
     )
-    assert trust.signature_status(checkout, NAME, {}) == "not verified: vouched for"
+    assert trust.admit_by(checkout, NAME, {})[1] == "not verified: vouched for"
     sign_by_hand(checkout, folder, "good")
     for site in ({}, SITE):
-        said = trust.signature_status(checkout, NAME, site)
+        said = trust.admit_by(checkout, NAME, site)[1]
         assert said == f"signed by {print_of(folder, 'good')}"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from costs import checkouts
-from costs.checkouts import CheckoutCourse, measure, rows, verdicts
+from costs.checkouts import CheckoutCourse, measure, of_all, rows, verdicts
 from records.base import CampaignError
 from tests.analysis.support.synthetic import HPL, TWICE, Synthetic
 
@@ -97,6 +97,17 @@ def test_times_are_a_ratio_and_results_are_equivalent_or_differ() -> None:
     assert row.startswith("| time (s) | 1.000 | 2.000 | 0.500 | ")
     said = {rate: [one.words for _, one in verdicts(pairs(rate))] for rate in (1.0, 0.9)}
     assert said == {1.0: ["equivalent within 2%"], 0.9: ["slower"]}
+
+
+def test_the_mean_of_all_cells_tells_what_no_cell_does_alone() -> None:
+    found = []
+    for number in range(6):
+        # Each cell is as often faster as slower, by much; both together vary little.
+        apart = 0.1 * (-1) ** number
+        keys = {(CELL, "alpha-1.0"): apart, (CELL, "beta-1.0"): -0.99 * apart}
+        found.append((CheckoutCourse({}, keys), CheckoutCourse({}, dict.fromkeys(keys, 0.0))))
+    assert {one.words for _, one in verdicts(found)} == {"no difference shown"}
+    assert of_all(found).words == "equivalent within 2%"
 
 
 @pytest.mark.parametrize(("cell", "speed"), [(CELL, 1.25), ("HaloExchange ranks=2", 0.8)])

@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from analysis.comparison.compare import compare
 from containers import images
-from costs.twins import CHECKS, TwinsCampaign, measure, twins
+from costs.twins import CHECKS, TwinsCampaign, judged, measure, twins
+from records.campaign import read_campaign
+from tests.analysis.support.synthetic import TWICE, Synthetic
 
 PROJECT = Path(__file__).resolve().parents[2]
 IMAGE = "mpich-5.0.2"
@@ -19,6 +22,18 @@ def test_what_a_campaign_found_is_one_line() -> None:
     assert TwinsCampaign(series, {}).line() == "5 series of 2 experiments: none differs"
     found = TwinsCampaign(series, {"EchoTest": ["EchoTest"], "HaloExchange": ["a", "b"]})
     assert found.line() == "5 series of 2 experiments: 3 differ (EchoTest; a; b)"
+
+
+def test_a_group_that_differs_counts_as_a_series_does(tmp_path: Path) -> None:
+    comparison = compare(read_campaign(Synthetic(tmp_path / "c", TWICE, rounds=6).write()))
+    [short] = [one for one in comparison.groups if one.name == "Short messages, all pairs"]
+    for cell in comparison.cells:
+        for verdict in cell.verdicts.values():
+            verdict.claim = None
+    found = judged(comparison)
+    assert found.series["PointToPoint"] == 24 and short.verdicts["beta-2.0"].is_different
+    assert short.name in found.different["PointToPoint"]
+    assert not {cell.name for cell in comparison.cells} & set(found.different["PointToPoint"])
 
 
 def test_an_image_that_is_not_built_has_no_twin(tmp_path: Path) -> None:

@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference import families
+from inference import families, intervals
 from inference.families import claims, level_of_intervals
-from inference.intervals import Ratio, paired_ratio, stratified_ratio, stratum
+from inference.intervals import (
+    Ratio,
+    independent_ratio,
+    paired_ratio,
+    stratified_ratio,
+    stratum,
+)
 
 MARGIN = 0.02
 TRIALS = 400
@@ -178,6 +184,39 @@ def test_strata_keep_the_level_where_launches_are_lost(spread: float, level: flo
         ratio = stratified_ratio(strata, chance=0.25, pairs=2, counted="2 to 3 paired rounds")
         false += ratio.p_value < 0.04
     assert false / (5 * TRIALS) <= above(level, 5 * TRIALS)
+
+
+def of_sizes(random: numpy.random.Generator) -> list[Ratio]:
+    """Return comparisons of twenty launches with three that are no different."""
+    sides = random.standard_normal((40, 23)).tolist()
+    return [independent_ratio(row[:3], row[3:], margin=MARGIN) for row in sides]
+
+
+def of_weights(random: numpy.random.Generator) -> list[Ratio]:
+    """Return groups of four checks, of which one has most of the series."""
+    rows = random.standard_normal((40, 4, 3))
+    weights = (0.85, 0.05, 0.05, 0.05)
+    return [
+        stratified_ratio(
+            [stratum(row, weight) for row, weight in zip(group, weights, strict=True)],
+            chance=0.125, pairs=3, counted="3 paired rounds",
+        )
+        for group in rows
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("draw", [of_sizes, of_weights])
+def test_what_few_launches_decide_is_no_surer_for_the_many_beside_them(
+    monkeypatch: pytest.MonkeyPatch, draw: Callable[..., list[Ratio]]
+) -> None:
+    """By chance the few agree, and then the freedom that is seen is that of the many."""
+    trials, false = 150, []
+    for most in (intervals.most_freedom, lambda _: math.inf):
+        monkeypatch.setattr(intervals, "most_freedom", most)
+        random = numpy.random.default_rng(8)
+        found = [any(one.is_different for one in claims(draw(random))) for _ in range(trials)]
+        false.append(float(numpy.mean(found)))
+    assert false[0] <= above(0.05, trials) < false[1], false
 
 
 def test_one_stratum_is_a_paired_ratio() -> None:

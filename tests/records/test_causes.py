@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from records.ailments.known import Known
 from records.ailments.of_machines import (
+    ADDRESS_SPACE,
     FILE_LIMIT,
     FULL_DISK,
     HIDDEN_PROGRAM,
@@ -19,6 +20,7 @@ from records.ailments.of_machines import (
     NO_NAMESPACES,
     NO_NAMESPACES_FOR_ROOT,
     NO_SUBORDINATE_IDS,
+    OTHER_PROCESSORS,
 )
 from records.campaign import LeftOut, read_campaign
 from records.causes import (
@@ -233,6 +235,12 @@ def test_the_sentence_is_found_in_what_was_printed(said: str, sentence: str) -> 
         ("tar: x: Cannot write: No space left on device", FULL_DISK),
         ("SIGXFSZ: file size limit exceeded", FILE_LIMIT),
         ("FATAL:   write /tmp/x: file too large", FILE_LIMIT),
+        ("FATAL:   While checking container encryption: could not open image /a.sif: the image's "
+         "architecture (arm64) could not run on the host's (amd64)", OTHER_PROCESSORS),
+        # Go prints a hundred lines of its stacks after it.
+        ("fatal error: failed to reserve page summary memory", ADDRESS_SPACE),
+        ("apptainer: libc.so.6: failed to map segment from shared object: Cannot allocate memory",
+         ADDRESS_SPACE),
     ],
 )  # fmt: skip
 def test_a_known_cause_goes_before_all_that_follows_from_it(line: str, known: Known) -> None:

@@ -22,6 +22,7 @@ PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
 THREADS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 LIMITS = """\
 Limit                     Soft Limit           Hard Limit           Units
+Max address space         {space} unlimited            bytes
 Max file size             {size} unlimited            bytes
 Max stack size            {stack} unlimited            bytes
 Max processes             {processes} 62867                processes
@@ -54,7 +55,7 @@ SOUND: dict[str, str] = {
     "/verbs": "uverbs0",
 }
 SOUND_LIMITS = {"size": "unlimited", "stack": "8388608", "processes": "62867", "files": "1024",
-                "locked": "unlimited"}  # fmt: skip
+                "locked": "unlimited", "space": "unlimited"}  # fmt: skip
 
 
 def told(changes: Mapping[str, str] = SOUND, limits: Mapping[str, str] = SOUND_LIMITS) -> str:
@@ -105,6 +106,7 @@ OF_LIMITS: dict[str, tuple[dict[str, str], str]] = {
     "a small stack": ({"stack": "1000000"}, "the stack may have 1000000 bytes"),
     "few processes": ({"processes": "100"}, "a user may have 100 processes"),
     "few open files": ({"files": "256"}, "may have 256 files open"),
+    "a limit of memory for a process": ({"space": "4000000000"}, "may use 4000000000 bytes"),
     "a limit of files' size": ({"size": "1000000"}, "a file may have 1000000 bytes"),
 }
 

@@ -12,6 +12,9 @@ import pytest
 
 from records.files import write_whole
 from records.locks import scratch
+from tests.network_locks import nfs
+
+__all__ = ["nfs"]
 
 #: Holds a folder, or a file on its way to its name, until it is killed.
 HOLDERS = {
@@ -85,3 +88,14 @@ def test_without_locks_files_are_written_and_nothing_is_removed(
     os.utime(others, (0, 0))
     write_whole(tmp_path / "a.json", "whole")
     assert (tmp_path / "a.json").read_text() == "whole" and others.exists()
+
+
+def test_on_nfs_it_goes_too(tmp_path: Path, nfs: None) -> None:
+    left, held = (tmp_path / f".a.tar.gz.{number}" for number in (1, 2))
+    for path in (left, held):
+        path.touch()
+    remains(tmp_path)
+    with held.open("r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        use(tmp_path)
+    assert remains(tmp_path) == [held.name]

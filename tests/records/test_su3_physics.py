@@ -15,7 +15,7 @@ from records.limits.su3 import (
     metropolis_is_wrong,
     plaquette_is_wrong,
 )
-from records.su3 import Su3Result, binned_error, mean_exponential
+from records.su3 import Su3Result, binned_error, error_of_mean, mean_exponential
 
 ANCHORS = Path(__file__).resolve().parents[2] / "literature" / "su3_plaquette.csv"
 
@@ -73,24 +73,40 @@ def noise(width: float, count: int, seed: int = 1) -> list[float]:
 
 
 def test_a_run_that_drifts_past_the_right_plaquette_is_refused() -> None:
-    """Its mean is right and its single values lie close; that they drift is in the bins' spread."""
+    """Its mean is right and its single values lie close; neighbours are too much alike."""
     drift = [0.35 + 0.1 * i / 299 + more for i, more in enumerate(noise(0.01, 300))]
     simulation = result(
-        plaquette=0.4007, plaquette_error=binned_error(drift), trajectories=len(drift)
+        plaquette=0.4007, plaquette_error=error_of_mean(drift), trajectories=len(drift)
     )
     sentence = plaquette_is_wrong(simulation, expected_plaquette(ANCHORS, simulation))
     assert sentence and "the field drifts or jumps" in sentence
 
 
-def test_binned_error_is_that_of_the_mean() -> None:
-    """Of independent values the usual one, within what it varies by; more of dependent ones."""
-    free = noise(1.0, 4096)
-    assert 1 / 64 * 0.95 < binned_error(free) < 1 / 64 * 1.6
-    walk = [sum(free[max(0, i - 15) : i + 1]) / 4 for i in range(len(free))]
-    # A sum of 16 of them over 4 has the same width, and an error four times as large.
-    assert binned_error(walk) > 3 / 64
-    assert binned_error(free[:7]) == 0.0
-    assert binned_error([0.0, 1.0] * 4) == pytest.approx(math.sqrt(0.25 / 7))
+def correlated(time: float, count: int, seed: int) -> list[float]:
+    """Return values of width 1 whose correlation falls by the factor e within `time`."""
+    kept, values = math.exp(-1 / time), [0.0]
+    for fresh in noise(math.sqrt(1 - kept**2), count, seed):
+        values.append(kept * values[-1] + fresh)
+    return values[1:]
+
+
+def test_the_error_is_that_of_the_mean() -> None:
+    """Of means of many series with known correlations: their spread is what each says of itself."""
+    for time, count in ((0.1, 300), (2.0, 300), (10.0, 3000)):
+        series = [correlated(time, count, seed) for seed in range(60)]
+        spread = statistics.stdev(map(statistics.fmean, series))
+        said = statistics.fmean(map(error_of_mean, series))
+        # A spread of 60 means is known to 9%.
+        assert 0.75 < said / spread < 1.25, (time, said, spread)
+        if time < 1:
+            # The largest of several errors, which it replaces, is too large.
+            assert statistics.fmean(map(binned_error, series)) > 1.08 * said
+
+
+def test_the_error_is_never_less_than_that_of_independent_values() -> None:
+    assert error_of_mean([0.0, 1.0] * 4) == pytest.approx(math.sqrt(0.25 / 7))
+    assert error_of_mean(noise(1.0, 7)) == 0.0
+    assert error_of_mean([0.4] * 100) == pytest.approx(0.0, abs=1e-12)
 
 
 def metropolis(delta_h: list[float], accepted: float = 0.85) -> str | None:

@@ -74,3 +74,25 @@ def test_letters_that_the_encoding_has_stay(monkeypatch: pytest.MonkeyPatch) -> 
         stream.write(SAID)
         stream.flush()
         assert written.getvalue() == said
+
+
+#: What a program does that has a file of its own, and starts another one.
+WRITE = (
+    "import os, sys; from records.terminal_encoding import open_streams; open_streams(); "
+    "file = open(sys.argv[1], 'w'); print('said', flush=True); print('said', file=sys.stderr); "
+    "os.system('echo said; echo said >&2'); file.write('written')"
+)
+
+
+def test_what_is_printed_into_a_closed_stream_is_in_no_file(tmp_path: Path) -> None:
+    """As where somebody starts us by `<&- >&- 2>&-`, which closes them."""
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        file = tmp_path / "file"
+        done = subprocess.run(
+            ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", WRITE, str(file)],
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT)},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        said = [0 if f"{sign}&-" in closed.split() else 2 for sign in (">", "2>")]
+        assert [text.count("said") for text in (done.stdout, done.stderr)] == said
+        assert done.returncode == 0 and file.read_text() == "written", closed

@@ -28,12 +28,30 @@ ATTACKS = {
     "/proc/sys/kernel/core_pattern /proc/sysrq-trigger /proc/irq/*/smp_affinity "
     '$(find /dev -type b); do [ ! -w "$f" ] || echo "$f"; done >>"$RESULT"; '
     'echo good >>"$RESULT"',
+    # The user's own terminal is one, and what it says there is obeyed.
+    "terminal": 'for f in $TERMINAL /dev/tty; do printf "\\033[2J" >"$f"; '
+    'timeout 1 head -c1 <"$f"; '
+    'done 2>/dev/null; echo good >"$RESULT"',
+    # Other processes of the user, and memory that others share by a number.
+    "others": 'for p in $ALIVE; do kill -0 "$p" && echo "$p"; done 2>/dev/null >"$RESULT"; '
+    'for k in $SEGMENT; do grep -w -e "$k" /proc/sysvipc/shm; done >>"$RESULT"; '
+    'echo good >>"$RESULT"',
+    # Root's control groups are all of the machine's.
+    "namespaces": "mkdir own; unshare --user --map-root-user --mount --cgroup "
+    """perl -e '%n = (x86_64 => 165, aarch64 => 40); chomp($m = `uname -m`); """
+    """$k = "cgroup2"; $d = "own"; exit if syscall($n{$m}, $k, $d, $k, 0, 0); """
+    """print "written\n" if mkdir "own/evil"; rmdir "own/evil"' >"$RESULT"; """
+    'echo good >>"$RESULT"',
+    # Whoever runs a user's setuid program has the user's rights: so nobody else may reach it.
+    "setuid": 'cp /bin/sh tool; chmod 6755 tool; chmod 777 .; echo good >"$RESULT"; exit 4',
     "input": 'echo bad >input; rm -f input; mv other input; cat input >"$RESULT"',
     "link": 'ln -s "$SECRET" "$RESULT"',
     "pipe": 'mkfifo "$RESULT"',
     "device": 'ln -s /dev/zero "$RESULT"',
     "folder": 'mkdir "$RESULT"',
     "huge": 'truncate -s 3G "$RESULT"',
+    # Whoever removes it calls itself for each.
+    "deep": """echo good >"$RESULT"; perl -e 'for (1..3000) { mkdir "d"; chdir "d" or die }'""",
     "closed": 'echo good >"$RESULT"; chmod 0 "$RESULT" .',
 }  # fmt: skip
 #: What is said of a result that is not read, where it is one of these.

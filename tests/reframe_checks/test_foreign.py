@@ -1,5 +1,6 @@
 """Patterns and output of others: neither do they hold a machine, nor does a terminal obey them."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,9 +12,12 @@ import reframe.utility.osext as osext
 
 from campaign.patterns import refuse_pattern
 from reframe_checks.bin import foreign
-from reframe_checks.bin.foreign import BoundedPattern, ShownOutput
+from reframe_checks.bin.foreign import BoundedPattern, RemovedWhole, ShownOutput
+from tests.other_user import OTHER, in_child, open_folder
 from tests.reframe_checks.conftest import IMPLEMENTATION, PROJECT, StandIn
 from tests.reframe_checks.loading import environment, with_images
+
+__all__ = ["open_folder"]
 
 #: It comes to its end with any name but those with a word in them, so nobody sees what it is by
 #: trying it with other names.
@@ -74,3 +78,49 @@ def test_what_a_failed_launch_printed_moves_no_cursor(stand_in: StandIn) -> None
     assert outcome.code != 0 and "FAILURE INFO for PointToPoint" in outcome.text
     assert "no record" in outcome.text and IMPLEMENTATION in outcome.text
     assert not {"\x1b", "\x9b", "\x07"} & set(outcome.text)
+
+
+#: More than Python descends, and than a path has room for.
+DEEP = "import os\nfor _ in range(3000):\n    os.mkdir('d' * 9)\n    os.chdir('d' * 9)\n"
+
+
+@pytest.mark.parametrize("user", [None, OTHER])
+def test_what_a_launch_left_is_removed_however_deep_and_closed(
+    open_folder: Path, user: int | None
+) -> None:
+    if user and os.geteuid() != 0:
+        pytest.skip("there is no other user to become")
+    stage = open_folder / "stage"
+    deep, closed = stage / "deep", stage / "closed" / "inside"
+    deep.mkdir(parents=True)
+    closed.mkdir(parents=True)
+    subprocess.run([sys.executable, "-c", DEEP], cwd=deep, check=True)
+    (closed / "file").touch()
+    subprocess.run(["chown", "-R", str(user or os.geteuid()), open_folder], check=True)
+    closed.parent.chmod(0)
+
+    def work() -> None:
+        if user:
+            os.setuid(user)
+        RemovedWhole().rmtree(str(stage), ignore_errors=True)
+
+    try:
+        assert in_child(work) is None
+        assert not stage.exists()
+    finally:
+        subprocess.run(["rm", "-rf", stage], check=True)
+
+
+def test_what_cannot_be_removed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("chmod", "rm"):
+        (tmp_path / name).write_text("#!/bin/sh\necho it is busy >&2\nexit 1\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    def descends(path: str, **how: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr(osext, "rmtree", descends)
+    RemovedWhole().rmtree(str(tmp_path), ignore_errors=True)
+    with pytest.raises(OSError, match="cannot be removed: it is busy"):
+        RemovedWhole().rmtree(str(tmp_path))

@@ -4,6 +4,7 @@ Each attack is the program of a check of its own, which real ReFrame starts in a
 checkout and its stage folders are in /tmp, which containers see by default.
 """
 
+import ctypes
 import json
 import os
 import pwd
@@ -13,6 +14,7 @@ import subprocess
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,24 @@ HERE = ATTACKS | {
 }  # fmt: skip
 #: Of each attack its launch's outcome, the sentence about it, and the files that were kept.
 Became = dict[str, tuple[str, str | None, dict[str, str]]]
+#: Of memory that processes share by a number.
+IPC_CREAT, IPC_RMID = 0o1000, 0
+
+
+@dataclass(frozen=True)
+class Decoys:
+    """What a program may try to reach: all of it was made for that."""
+
+    paths: list[str]
+    process: int
+    terminal: str
+    segment: int
+
+    @property
+    def told(self) -> dict[str, str]:
+        """Return the variables that attacks know them by."""
+        return {"DECOYS": " ".join(self.paths), "SHARED": self.paths[0], "ALIVE": str(self.process),
+                "TERMINAL": self.terminal, "SEGMENT": str(self.segment)}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=["root", "ordinary"])
@@ -55,30 +75,49 @@ def attacked(request: pytest.FixtureRequest) -> Iterator[Became]:
         with ordinary_user() as name, made_for_it(name) as decoys:
             yield attack(place, name, decoys)
     finally:
-        shutil.rmtree(place)
+        # A program may have made more folders than Python descends.
+        subprocess.run(["rm", "-rf", place], check=True)
 
 
 @contextmanager
-def made_for_it(user: str | None) -> Iterator[list[str]]:
-    """Make a device node, where one can, and shared memory of another launch; yield their paths."""
+def made_for_it(user: str | None) -> Iterator[Decoys]:
+    """Make what a user has besides: a device node where one can, shared memory, a process, ..."""
     name = f"wyeast-decoy-{uuid.uuid4().hex[:8]}"
+    uid = pwd.getpwnam(user).pw_uid if user else os.geteuid()
     memory, node = Path("/dev/shm") / name, Path("/dev") / name
     memory.touch()
     if os.geteuid() == 0:
         # As /dev/null.
         os.mknod(node, stat.S_IFCHR, os.makedev(1, 3))
         node.chmod(0o666)
-        os.chown(memory, pwd.getpwnam(user).pw_uid if user else 0, -1)
+        os.chown(memory, uid, -1)
     made = [path for path in (memory, node) if path.exists()]
+    desk, terminal = os.openpty()
+    os.set_blocking(desk, False)
+    os.chown(os.ttyname(terminal), uid, -1)
+    key = int(name[-7:], 16)
+    memories = ctypes.CDLL(None, use_errno=True)
+    segment = memories.shmget(key, 1, IPC_CREAT | 0o666)
+    assert segment >= 0, os.strerror(ctypes.get_errno())
+    process = subprocess.Popen(["sleep", "1000"], user=uid if os.geteuid() == 0 else None)
     try:
-        yield [str(path) for path in made]
+        yield Decoys([str(one) for one in made], process.pid, os.ttyname(terminal), key)
         assert all(path.exists() for path in made), "a program has removed what is not its own"
+        assert process.poll() is None, "a program has ended a process of the machine's"
+        with pytest.raises(BlockingIOError):
+            # Nothing was written there.
+            os.read(desk, 1)
     finally:
+        process.kill()
+        process.wait()
+        memories.shmctl(segment, IPC_RMID, None)
+        os.close(desk)
+        os.close(terminal)
         for path in made:
             path.unlink(missing_ok=True)
 
 
-def attack(place: Path, user: str | None, decoys: list[str]) -> Became:
+def attack(place: Path, user: str | None, decoys: Decoys) -> Became:
     """Run all attacks in a checkout; return what became of each."""
     (place / "literature").symlink_to(PROJECT / "literature")
     # ReFrame writes its log beside it.
@@ -92,8 +131,7 @@ def attack(place: Path, user: str | None, decoys: list[str]) -> Became:
     campaign, secret, trace = place / "runs" / "campaign", place / "secret", place / "trace"
     campaign.mkdir(parents=True)
     secret.write_text(SECRET)
-    told = {"SECRET": str(secret), "TRACE": str(trace), "PLACE": str(place),
-            "DECOYS": " ".join(decoys), "SHARED": decoys[0]}  # fmt: skip
+    told = {"SECRET": str(secret), "TRACE": str(trace), "PLACE": str(place), **decoys.told}
     check = place / "attacked.py"
     check.write_text(CHECK)
     facts = {"attacks": HERE, "told": told, "ranks": 1, "each": []}
@@ -130,7 +168,17 @@ def attack(place: Path, user: str | None, decoys: list[str]) -> Became:
         files = {name: text_in(one, name) for name in one.names()}
         found[str(record.parameters["attack"])] = (record.outcome, record.sentence, files)
     assert sorted(found) == sorted(HERE), said
+    tools = list(place.rglob("tool"))
+    assert tools and all(tool.stat().st_mode & stat.S_ISUID for tool in tools), said
+    reached = [str(tool) for tool in tools if is_open_to_all(tool, place)]
+    found["setuid"][2]["reached"] = "\n".join(reached)
     return found
+
+
+def is_open_to_all(path: Path, place: Path) -> bool:
+    """Return whether anybody may go to a path in a folder."""
+    folders = path.relative_to(place).parents
+    return all((place / one).stat().st_mode & stat.S_IXOTH for one in folders)
 
 
 def test_what_it_is_asked_for_is_collected(attacked: Became) -> None:
@@ -138,7 +186,9 @@ def test_what_it_is_asked_for_is_collected(attacked: Became) -> None:
     assert (outcome, files["result"]) == ("sound", "good\n"), sentence
 
 
-@pytest.mark.parametrize("attack", ["script", "mounts", "processes", "machine"])
+@pytest.mark.parametrize("attack", [
+    "script", "mounts", "processes", "machine", "terminal", "others", "namespaces", "deep",
+])  # fmt: skip
 def test_it_sees_and_changes_nothing_of_the_checkout(attacked: Became, attack: str) -> None:
     outcome, sentence, files = attacked[attack]
     assert outcome == "sound", sentence
@@ -155,6 +205,12 @@ def test_it_does_not_say_what_was_asked_of_it(attacked: Became) -> None:
     outcome, sentence, files = attacked["asked"]
     assert outcome == "failed" and "timed out" in str(sentence)
     assert json.loads(files["launch.json"])["launch"].startswith("round001_Attacked")
+
+
+def test_what_it_leaves_with_its_user_s_rights_nobody_else_reaches(attacked: Became) -> None:
+    outcome, sentence, files = attacked["setuid"]
+    assert outcome == "failed" and "sh ended with exit code 4" in str(sentence)
+    assert not files["reached"]
 
 
 def test_its_input_stays_as_it_is(attacked: Became) -> None:
@@ -184,8 +240,9 @@ def test_no_secret_is_kept(attacked: Became) -> None:
 
 
 #: A rank in a container of its own: it meets the other one in /dev/shm, and tries to remove what is
-#: another launch's.
+#: another launch's, and to see the checkout through the processes of Apptainer.
 MEETS = (
+    'for p in /proc/[0-9]*; do [ ! -e "$p/root$0/Makefile" ] || echo "seen"; done; '
     'touch "/dev/shm/own.$1"; for n in $(seq 600); do [ ! -e "/dev/shm/own.$2" ] || break; '
     'sleep 0.1; done; rm -rf /dev/shm/wyeast-decoy-*; ls /dev/shm | tr "\\n" " "'
 )
@@ -204,7 +261,7 @@ def test_root_s_ranks_in_several_containers_share_memory_of_their_own() -> None:
         "sh",
         "-c",
         MEETS,
-        "_",
+        str(PROJECT),
     ]
     with made_for_it(None):
         done = subprocess.run(

@@ -5,14 +5,17 @@ import re
 import subprocess
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import variable
 from reframe.core.variables import VarSpace
+from reframe.frontend import executors
 
-from reframe_checks.bin.guards import INJECTED, describe_check, inject
+from reframe_checks.bin import guards
+from reframe_checks.bin.guards import INJECTED, copied, describe_check, inject
 from tests.reframe_checks.conftest import PROJECT, StandIn
 from tests.reframe_checks.loading import environment, with_images
 
@@ -96,6 +99,32 @@ def test_checks_of_a_class_have_variables_of_their_own(
     space.inject(third, Made)
     assert first.words == third.words == ["one"]
     assert first.number == 1 and third.number == 2
+
+
+@pytest.mark.parametrize("value", [[], ["a", 1], {}, {"a": ["b"]}, set(), {1}, [["a"]], [{}]])
+def test_a_copied_value_shares_nothing_that_can_be_changed(value: Any) -> None:
+    found = copied(value)
+    assert found == value and type(found) is type(value) and found is not value
+    inner = value.values() if isinstance(value, dict) else value
+    for one, other in zip(inner, found.values() if isinstance(found, dict) else found, strict=True):
+        assert one is not other or not isinstance(one, list | dict)
+
+
+def test_the_log_of_a_campaign_has_no_lines_on_what_each_check_may_run_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[str] = []
+    logger = SimpleNamespace(debug=said.append)
+    monkeypatch.setattr(executors, "getlogger", lambda: logger)
+
+    def told(checks: list[str]) -> list[str]:
+        for check in checks:
+            executors.getlogger().debug(check)
+        return checks
+
+    monkeypatch.setattr(guards, "combined_and_told", told)
+    assert guards.combined(["one", "two"]) == ["one", "two"] and not said
+    assert executors.getlogger() is logger
 
 
 def test_a_line_of_the_log_asks_a_check_for_what_the_log_shows_alone() -> None:

@@ -6,7 +6,7 @@ import random
 import statistics
 from typing import Any
 
-from records.su3 import FLOPS_OF_SITE_UPDATE, TURNS_OF_STEP, binned_error, mean_exponential
+from records.su3 import FLOPS_OF_SITE_UPDATE, TURNS_OF_STEP, error_of_mean, mean_exponential
 from tests.reframe_checks.conftest import StandIn, header, lines, summary
 
 TRAJECTORIES, STEPS, SITES = 15, 10, 8**4
@@ -47,7 +47,7 @@ def simulation(
         "instructions": "avx2", "trajectories": TRAJECTORIES, "warmups": 10,
         "first_trajectory": 10, "start": "hot", "accept": False,
         "plaquettes": plaquettes, "plaquette": plaquette,
-        "plaquette_error": binned_error(plaquettes), "delta_h": [violation] * TRAJECTORIES,
+        "plaquette_error": error_of_mean(plaquettes), "delta_h": [violation] * TRAJECTORIES,
         "exp_minus_delta_h": math.exp(-violation), "accepted": TRAJECTORIES,
         "unitarity_deviation": 1e-15, "time_s": summary(0.05), "wall_s": 0.75,
         "cpu_by_rank_s": [0.7], "exchange_by_rank_s": [0.0], "site_updates": updates,
@@ -69,7 +69,7 @@ def anchored(
         "integrator": "omelyan", "exchange": "ssend-irecv", "precision": "double",
         "instructions": "avx2", "trajectories": 300, "warmups": 30, "first_trajectory": 30,
         "start": "cold", "accept": True, "plaquettes": of, "plaquette": statistics.fmean(of),
-        "plaquette_error": binned_error(of), "delta_h": changes,
+        "plaquette_error": error_of_mean(of), "delta_h": changes,
         "exp_minus_delta_h": mean_exponential(changes), "accepted": 260,
         "unitarity_deviation": 1e-15, "time_s": summary(0.003), "wall_s": 0.95,
         "cpu_by_rank_s": [0.9], "exchange_by_rank_s": [0.0], "site_updates": updates,

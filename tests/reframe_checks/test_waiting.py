@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import reframe.core.exceptions as errors
-from reframe.core.schedulers import lsf, pbs, sge
+from reframe.core.schedulers import flux, local, lsf, oar, pbs, sge
 from reframe.core.schedulers import slurm as slurm_of_reframe
 
 from campaign.progress import CampaignProgress
@@ -313,6 +313,8 @@ def asked_in_time(monkeypatch: pytest.MonkeyPatch) -> list[ModuleType]:
     for module in modules:
         for attribute in ("osext", "_run_strict"):
             monkeypatch.setattr(module, attribute, getattr(module, attribute))
+    for module in (local, oar, flux, *modules):
+        monkeypatch.setattr(module, "time", module.time)
     changed = {one for module in [*modules, schedulers] for one in vars(module).values()
                if isinstance(one, type) and "poll" in vars(one)}  # fmt: skip
     for one in changed:

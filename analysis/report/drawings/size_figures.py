@@ -39,7 +39,7 @@ class Figure:
     limit: str | None
 
     @property
-    def signs(self) -> int:
+    def characters(self) -> int:
         """Return its length in the report."""
         return len(self.svg) + len(self.ratio or "")
 
@@ -185,11 +185,11 @@ def figures_of(
                 drawn[experiment].left += 1
                 continue
             one = figure_of(comparison, cells, limit_of(cells), ratios)
-            if one.signs > share:
+            if one.characters > share:
                 drawn[experiment].left += 1
                 continue
-            share -= one.signs
-            room -= one.signs
+            share -= one.characters
+            room -= one.characters
             drawn[experiment].drawn.append(one)
     return drawn
 
@@ -232,14 +232,14 @@ def figure_of(
     )
 
 
-def without(figures: dict[str, Figures], signs: int) -> tuple[dict[str, Figures], int]:
+def without(figures: dict[str, Figures], characters: int) -> tuple[dict[str, Figures], int]:
     """Drop figures until so many characters are saved; return the rest, and the excess left.
 
     An experiment's figures are left out in turn, so that each keeps its first as long as it can.
     """
     kept = {name: Figures(list(of.drawn), of.left) for name, of in figures.items()}
-    while signs > 0 and any(of.drawn for of in kept.values()):
+    while characters > 0 and any(of.drawn for of in kept.values()):
         longest = max(kept.values(), key=lambda of: len(of.drawn))
-        signs -= longest.drawn.pop().signs
+        characters -= longest.drawn.pop().characters
         longest.left += 1
-    return kept, signs
+    return kept, characters

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from analysis.comparison.compare import compare
 from analysis.comparison.result import Comparison
 from analysis.precision.outlook import is_open, open_cells
-from analysis.report.campaign_end import MOST_LINES, differences, ending
+from analysis.report.campaign_end import MOST_LINES, beforehand, differences, ending
 from analysis.report.headline import Headline, headlines
 from analysis.report.report import write_report
 from records.campaign import read_campaign
@@ -89,7 +90,19 @@ def test_an_ending_is_short_and_has_the_largest_differences_first(tmp_path: Path
     assert f"  … and {len(every) - len(factors)} more differences" in said
     largest = max(verdict.ratio.value for _, verdict in every)
     assert factors[0] == pytest.approx(largest, abs=0.01)
-    assert said[-1].startswith("All tables: python -m analysis table campaign")
+    assert "python -m analysis table campaign" in said[-1]
+
+
+def test_what_comes_before_a_command_is_said_where_the_shell_has_another_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert beforehand() == " (after . ./activate)"
+    other = tmp_path / "python"
+    other.symlink_to("/bin/true")
+    assert beforehand() == " (after . ./activate)"
+    monkeypatch.setenv("PATH", f"{sys.prefix}/bin:{tmp_path}")
+    assert beforehand() == ""
 
 
 def test_what_is_open_is_named_with_what_would_decide_it(sample: Comparison) -> None:
@@ -112,8 +125,11 @@ DIFFERS = re.compile(
 )
 
 
-def test_the_readme_shows_an_answer_as_it_is_printed_today(sample: Comparison) -> None:
+def test_the_readme_shows_an_answer_as_it_is_printed_today(
+    sample: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its campaign is not in the repository, so its numbers are held against each other."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
     [block] = [
         one for one in (PROJECT / "README.md").read_text().split("```")[1::2]
         if "Differences to" in one

@@ -68,7 +68,7 @@ def test_its_method_is_said_as_it_was(written: Path, tmp_path: Path) -> None:
     text = written.read_text()
     assert LOOKED in text and "with 40, 25, 15, 10, 6, 4% of the level" in text
     assert "The first 3 rounds had all cells" in text
-    assert "of each look at the campaign" in text
+    assert "of each look at the campaign" in text and "not corrected for looks" in text
     assert "In a <em>round</em> every cell was launched once" not in text
     # What was tested once, at the end, had no looks, though it had a budget.
     once = synthetic(
@@ -76,6 +76,7 @@ def test_its_method_is_said_as_it_was(written: Path, tmp_path: Path) -> None:
     )
     text = write_report(once, None, None).read_text()
     assert "looked at more than once" not in text and "of each look" not in text
+    assert "corrected for looks" not in text
     assert "In a <em>round</em> every cell was launched once" in text
 
 

@@ -1,0 +1,2 @@
+PROGRAMS += files
+files_OBJECTS := files/files files/shared_file $(MEASURING)

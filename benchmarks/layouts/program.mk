@@ -1,0 +1,2 @@
+PROGRAMS += layouts
+layouts_OBJECTS := layouts/layouts layouts/layout $(MEASURING)
