@@ -34,7 +34,7 @@ def test_the_points_are_those_of_the_program(
     words = check.arguments(asked)
     words = [str(tmp_path) if word == files.INSIDE else word for word in words]
     few = ["--iterations", "2", "--warmup", "0", "--raw"]
-    done = one.run(check.program, *words, *few)
+    done = one.run(str(check.program), *words, *few)
     assert done.returncode == 0 and "left out" not in done.stderr, done.stderr
     output = tmp_path / "stdout"
     output.write_text(done.stdout)

@@ -1,0 +1,102 @@
+"""Checks that campaigns leave out unless they name them: what passes, and where it runs."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from records.limits.links import Bytes, bytes_over_links
+from reframe_checks import big_counts, files, layouts, passive_target, threads
+from reframe_checks.mixins.communicating import AskedPoint
+from reframe_checks.mixins.launching import Placement
+from tests.reframe_checks.conftest import StandIn
+from tests.reframe_checks.test_communicating import Record, output, result
+from tests.reframe_checks.test_start_up import startup
+
+#: What selects the check, the check, and its parameters.
+CASES: list[tuple[str, Any, dict[str, object]]] = [
+    ("PassiveTarget.*suite=progress", passive_target.PassiveTarget, {"suite": "progress"}),
+    ("Layouts", layouts.Layouts, {}),
+    ("BigCounts.*length=within-int", big_counts.BigCounts, {"length": "within-int"}),
+    ("Threads.*threads=2", threads.Threads, {"threads": 2}),
+    ("Files.*end=storage", files.Files, {"end": "storage"}),
+]
+
+
+def printed(check: Any, parameters: dict[str, object]) -> tuple[str, list[Record]]:
+    """Return the program of a check and the results that it asks for."""
+    of: Any = SimpleNamespace(**parameters, site=dict)
+    of.operations = lambda: files.Files.operations(of)
+    points: list[AskedPoint] = list(check.asked_points(of))
+    return str(check.program), [
+        {**result(*point[:2], point.message_bytes, 1e-4), "group": point.group,
+         "iterations": check.iterations_wanted(of)}
+        for point in points
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("only", "check", "parameters"), CASES)
+def test_what_was_asked_for_passes_and_less_does_not(
+    stand_in: StandIn, only: str, check: Any, parameters: dict[str, object]
+) -> None:
+    program, records = printed(check, parameters)
+    whole, less = stand_in.play(
+        {"stdout": output(records, program)}, {"stdout": output(records[:-1], program)}, only=only
+    )
+    assert whole.code == 0, whole.text
+    assert less.code != 0 and "missing: AskedPoint" in less.reason()
+
+
+def test_a_start_by_sessions_is_asked_for(stand_in: StandIn) -> None:
+    stand_in.write(startup())
+    outcome = stand_in.run(only="SessionStart.*ranks=2.*cache=warm")
+    assert outcome.code == 0, outcome.text
+    [launch] = outcome.launches
+    assert launch["cell"] == "SessionStart ranks=2 cache=warm"
+    assert "startup --sessions" in str(launch["command"])
+
+
+def test_files_are_in_a_folder_of_the_launch_below_the_site_s(
+    stand_in: StandIn, tmp_path: Path
+) -> None:
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    program, records = printed(files.Files, {"end": "memory"})
+    stand_in.write(output(records, program))
+    settings = stand_in.settings(lambda text: f"{text}files_folder: {folder}\n")
+    outcome = stand_in.run("-C", settings, only="Files.*end=memory")
+    assert outcome.code == 0, outcome.text
+    [script] = [path for path in stand_in.root.rglob("rfm_job.sh") if "Files" in str(path)]
+    text = script.read_text()
+    [own] = set(re.findall(rf"{folder}/wyeast-[0-9a-f]{{32}}", text))
+    assert f"mkdir {own} || exit 1" in text and f"rm -rf {own}" in text
+    assert "--folder /files" in text and not [*folder.iterdir()]
+
+
+def test_ranks_with_threads_are_bound_to_no_core() -> None:
+    assert Placement(2, 1).placement(2, 8) == "pinned"
+    assert Placement(2, 1, cores_of_a_rank=2).placement(2, 8) == "oversubscribed"
+
+
+@pytest.mark.parametrize(
+    ("operation", "method", "group", "needed"),
+    [
+        ("put", "allocate 4 in a row", "pair", Bytes(4000, 4000)),
+        ("rput", "allocate", "pair", Bytes(0, 1000)),
+        ("fetch-and-op", "create computing", "pair", Bytes(1000, 1000)),
+        ("layout-vector", "pack", "pair", Bytes(2000, 2000)),
+        ("long-round-trip", "count", "pair", Bytes(2000, 2000)),
+        ("long-bcast", "type", "pair", Bytes(0, 1000)),
+        ("long-allreduce-bxor", "pieces", "pair", Bytes(1000, 1000)),
+        ("threads", "tags window of 64", "pair of 2 threads", Bytes(1000, 1000)),
+        ("file-read", "segments", "world", Bytes()),
+    ],
+)
+def test_what_has_to_pass_the_link(operation: str, method: str, group: str, needed: Bytes) -> None:
+    of: Any = SimpleNamespace(
+        operation=operation, method=method, group=group, message_bytes=1000, moved_bytes=1000
+    )
+    assert bytes_over_links(of, ["a", "b"]) == needed
+    assert bytes_over_links(of, ["a", "a"]) == Bytes()
