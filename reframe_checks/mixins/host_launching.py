@@ -14,17 +14,22 @@ from site_configs.launchers import HostLauncher, by_family
 HOSTS = "launch_hosts"
 HOSTS_OF_JOB = Path(__file__).resolve().parents[1] / "launchers" / "hosts_of_job"
 #: How each family's launcher is told where ranks go: as many on each node as there are on a full
-#: one, node by node, and whether each is bound to a core.
+#: one, node by node, and whether each is bound to a core. `alone` it has its node's only core as it
+#: is: a launcher would count cores from the machine's first, which is another's where nodes are
+#: told apart by affinity, as those of a box are.
 PLACEMENTS = {
     "openmpi": {
+        "alone": "--map-by ppr:1:node --bind-to none",
         "pinned": "--map-by ppr:{on_a_node}:node --bind-to core",
         "oversubscribed": "--map-by ppr:{on_a_node}:node:OVERSUBSCRIBE --bind-to none",
     },
     "mpich": {
+        "alone": "-ppn 1 -bind-to none",
         "pinned": "-ppn {on_a_node} -bind-to core",
         "oversubscribed": "-ppn {on_a_node} -bind-to none",
     },
     "intel-mpi": {
+        "alone": "-ppn 1 -genv I_MPI_PIN=0",
         "pinned": "-ppn {on_a_node} -genv I_MPI_PIN=1 -genv I_MPI_PIN_PROCESSOR_LIST=allcores",
         "oversubscribed": "-ppn {on_a_node} -genv I_MPI_PIN=0",
     },
@@ -45,6 +50,8 @@ def words_of(
     launch_options.py). Its files are in /tmp, which containers see: TMPDIR may be elsewhere, or not
     be on each node.
     """
+    if on_a_node == site["cores_per_node"] == 1 and placement == "pinned":
+        placement = "alone"
     placed = PLACEMENTS[launcher.family][placement].format(on_a_node=on_a_node).split()
     hosts = [HOSTFILES[launcher.family][0], HOSTS] if site.get("hostfile") else []
     own = by_family(site.get("launch_options"), family) or []

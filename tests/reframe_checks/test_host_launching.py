@@ -72,6 +72,20 @@ def test_ranks_are_placed_and_bound_alike(family: str, pinned: str, oversubscrib
 
 
 @pytest.mark.usefixtures("launcher")
+@pytest.mark.parametrize(
+    ("family", "words"),
+    [("openmpi", "--map-by ppr:1:node --bind-to none"), ("mpich", "-ppn 1 -bind-to none"),
+     ("intel-mpi", "-ppn 1 -genv I_MPI_PIN=0")],
+)  # fmt: skip
+def test_a_node_s_only_core_is_kept_and_not_the_machine_s_first_taken(
+    family: str, words: str
+) -> None:
+    """Launchers bound the ranks of all nodes of a box to one core, since one machine plays them."""
+    alone = start(family, Placement(2, 2), cores_per_node=1)
+    assert " ".join(alone.launcher) == f"env TMPDIR=/tmp /opt/mpi/mpirun {words} -n 2"
+
+
+@pytest.mark.usefixtures("launcher")
 def test_open_mpi_hands_variables_on_by_name() -> None:
     """Where no scheduler starts its daemons; the other launchers hand on all of them."""
     assert start("openmpi", Placement(2, 2), variables=["UCX_TLS"]).handed_on == ("PATH", "UCX_TLS")
