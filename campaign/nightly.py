@@ -243,7 +243,7 @@ def wanted_of(options: argparse.Namespace) -> Wanted:
     names, broken = usable(ROOT, options.site, options.images)
     for name, sentence in broken.items():
         print(f"broken: {name}: {sentence}", file=sys.stderr)
-    request.refuse_checks(ROOT, options, names)
+    request.refuse_checks(ROOT, as_campaign(options), names)
     return Wanted(options.name, options.checks, tuple(names), {"broken": broken})
 
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from tests import processes
-from tests.memory import folder_in_memory, with_memory
 
 PROJECT = Path(__file__).resolve().parents[1]
 #: How many of the slowest tests are listed, and what is too quick to be.
@@ -59,8 +58,6 @@ class Lane:
     beyond: int = 0
     #: Markers of which its tests have one; nothing where that is no condition.
     marked: tuple[str, ...] = ()
-    #: Whether its tests' files may be in memory: only those of no container, which has its own.
-    is_in_memory: bool = False
 
     def files(self) -> list[str]:
         """Return the files that may have tests of it: all others take seconds to be imported."""
@@ -78,24 +75,16 @@ class Lane:
         marks = self.marks if options.long else f"({self.marks}) and not long"
         python = [sys.executable, "-m", *(["coverage", "run", "-m"] if options.long else [])]
         shared_out = ["-n", str(cores() + self.beyond), f"--dist={self.shared_out}"]
-        memory = options.memory if self.is_in_memory else None
-        # What has passed leaves nothing in memory.
-        files = [f"--basetemp={memory}/files", "--override-ini=tmp_path_retention_policy=failed"]
-        command = [
+        return [
             "nice", f"-n{self.niceness}", sys.executable, "-m", "tests.processes",
             *python, "pytest", "-q", f"-m={marks}", f"--junitxml={record}",
-            *(shared_out if self.shared_out else []), *(files if memory else []),
-            *(options.tests or self.files()),
+            *(shared_out if self.shared_out else []), *(options.tests or self.files()),
         ]  # fmt: skip
-        return with_memory(memory, command) if memory else command
 
 
 #: What runs one by one leaves much of two processors to others, and waits for things with limits.
-#: Fast tests wait for processes that they start; ranks of an MPI take what they get.
-FAST = Lane(
-    "fast", "not real and not browser and not cluster", "load", niceness=5, beyond=1,
-    is_in_memory=True,
-)  # fmt: skip
+#: Fast tests wait for processes that they start, and for a disk; ranks take what they get.
+FAST = Lane("fast", "not real and not browser and not cluster", "load", niceness=5, beyond=2)
 REAL = Lane(
     "real", "(real or browser) and not (cluster or serial or measures)", "loadgroup", niceness=5,
     beyond=1, marked=("real", "browser"),
@@ -291,10 +280,9 @@ def main() -> int:
         environment[REALLY] = "1"
     run = Run(options, records, environment)
     began = time.monotonic()
-    with folder_in_memory() as options.memory:
-        for stage in STAGES:
-            rows = [[lane for lane in row if options.only in (None, lane.name)] for row in stage]
-            asyncio.run(run.stage([row for row in rows if row]))
+    for stage in STAGES:
+        rows = [[lane for lane in row if options.only in (None, lane.name)] for row in stage]
+        asyncio.run(run.stage([row for row in rows if row]))
     if options.long:
         subprocess.run([*coverage, "combine", "-q"], cwd=PROJECT, check=True)
         subprocess.run([*coverage, "report"], cwd=PROJECT, check=True)

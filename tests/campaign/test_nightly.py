@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from campaign import beginning, measuring, nightly, provenance, resuming
+import campaign.__main__
+from campaign import beginning, measuring, nightly, provenance, request, resuming
 from campaign.nightly import Wanted, command_of, course, usable, wanted_again
 from campaign.site_lock import SiteIsBusy, only_campaign
 from containers import images, origin, trust
@@ -206,6 +207,23 @@ def test_mistakes_are_one_sentence(
     assert run(monkeypatch, *words) == 1
     said = capsys.readouterr().err
     assert sentence in said and said.count("\n") == 1
+
+
+def test_reframe_is_asked_for_a_night_s_checks_with_all_that_a_campaign_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[argparse.Namespace] = []
+
+    def matching(_: Path, options: argparse.Namespace, names: Sequence[str]) -> int:
+        asked.append(options)
+        return len(names)
+
+    monkeypatch.setattr(sys, "argv", ["nightly", "--checks", "PointToPoint"])
+    monkeypatch.setattr(nightly, "usable", lambda *_: (["mpich-5.0.2"], {}))
+    monkeypatch.setattr(request, "matching", matching)
+    assert nightly.wanted_of(nightly.arguments()).images == ("mpich-5.0.2",)
+    [options] = asked
+    assert vars(campaign.__main__.arguments([])).keys() <= vars(options).keys()
 
 
 def test_only_a_night_is_gone_on_with(
