@@ -25,6 +25,8 @@ export PYTHONUTF8 := 1
 unexport PYTHONHOME PYTHONPLATLIBDIR PYTHONOPTIMIZE PYTHONWARNINGS PYTHONINSPECT PYTHONIOENCODING \
     PYTHONDEVMODE PYTHONTRACEMALLOC PYTHONMALLOC PYTHONHASHSEED PYTHONVERBOSE PYTHONDEBUG \
     PYTHONPROFILEIMPORTTIME PYTHONWARNDEFAULTENCODING
+# By these pip would put packages elsewhere; `install_packages` names what its own files say of that.
+unexport PIP_TARGET PIP_PREFIX PIP_ROOT
 
 # A value reaches a recipe as it was typed: make expands nothing in it, and the shell sees one
 # word. `given` and `option` are empty if nothing was given.

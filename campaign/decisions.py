@@ -60,4 +60,4 @@ def why_ended(ended: Ended, state: State, images: int) -> str:
         return "nothing that was measured is compared, so once is enough"
     if images == 1:
         return "there is only one implementation to measure, so more rounds decide nothing"
-    return "every series is decided"
+    return "no series is open"

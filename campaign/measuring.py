@@ -50,6 +50,11 @@ def measure(campaign: Path, manifest: Manifest) -> bool:
                 return measure_waves(campaign, manifest, manifest.design)
             return measure_rounds(campaign, manifest)
     except OSError as error:
+        if not campaign.is_dir():
+            raise CampaignError(
+                f"{campaign} is no longer there: it was renamed or removed; give it its name back "
+                f"and resume: {resume_command(campaign, manifest)}"
+            ) from None
         raise CampaignError(
             f"{error.filename or campaign} cannot be written: {error.strerror or error}; fix that "
             f"and resume: {resume_command(campaign, manifest)}"

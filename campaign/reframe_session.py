@@ -38,7 +38,7 @@ def worlds(manifest: Manifest) -> dict[str, list[int]]:
 def measures_once(manifest: Manifest) -> bool:
     """Return whether a campaign has what is compared with nothing measured but once.
 
-    Who names checks and a number of rounds wants them so often.
+    Somebody who names checks wants them as often as the rounds say.
     """
     return manifest.design is not None or not manifest.checks
 
@@ -49,9 +49,9 @@ def log_of(campaign: Path) -> Path:
 
 
 class ReframeSession:
-    """A ReFrame process that measures one round, or all rounds that it is told of.
+    """A ReFrame process that measures one round, or each round that the campaign names.
 
-    One that is told of rounds loads the checks once, and measures a cell's implementations one
+    The latter loads the checks once, and measures a cell's implementations one
     after the other. Between two rounds it waits, and the journal is the campaign's.
     """
 
@@ -106,7 +106,7 @@ class ReframeSession:
         return self.end()
 
     def end(self) -> int:
-        """Make the process end; return its exit code, 0 if there is no process."""
+        """End the process; return its exit code, 0 if there is none."""
         if self.tell is not None:
             os.close(self.tell)
             self.tell = None
@@ -124,7 +124,7 @@ class ReframeSession:
         """Start ReFrame with a round; raise CampaignError where the campaign's inputs changed."""
         manifest = self.manifest
         provenance.refuse_changes(self.root, manifest)
-        # Of one that ended after who drove it.
+        # Left by one that outlived the campaign's process.
         reframe_reports.keep_last(self.campaign)
         command = [
             str(self.root / "reframe_checks" / "bin" / "reframe"),

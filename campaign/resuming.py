@@ -92,7 +92,7 @@ def opened_again(campaign: Path, manifest: Manifest) -> Manifest:
         print(f"{again} launch(es) at which the campaign had stopped are measured again")
     if gone:
         print(
-            f"{len(gone)} launch(es) that were recorded are no longer in the campaign and are "
+            f"{len(gone)} launch(es) are no longer in the campaign as they were recorded and are "
             f"measured again: {gone[0]}"
         )
     return manifest.changed(finished_utc=None) if is_open(state, manifest) else manifest

@@ -10,8 +10,8 @@ import grp
 import json
 import os
 import pwd
-import shutil
 import stat
+import subprocess
 import zlib
 from pathlib import Path
 
@@ -158,7 +158,8 @@ def give_to_job_user(project: Path) -> None:
             own.parent.mkdir(parents=True, exist_ok=True)
             # What another user has left there can neither be overwritten nor given away safely.
             if os.path.lexists(own) and not _all_of(own, uid):
-                own.unlink() if own.is_symlink() else shutil.rmtree(own)
+                # Whatever a program made: it may have more folders than Python descends.
+                subprocess.run(["rm", "-rf", "--", own], check=True)
         give(own, uid, uid, 0o755)
 
 
@@ -166,11 +167,15 @@ def _all_of(folder: Path, uid: int) -> bool:
     """Return whether a folder and all in it belong to a user."""
     if folder.is_symlink() or folder.lstat().st_uid != uid:
         return False
-    return all(
-        os.stat(name, dir_fd=handle, follow_symlinks=False).st_uid == uid
-        for _, folders, files, handle in os.fwalk(folder)
-        for name in (*folders, *files)
-    )
+    try:
+        return all(
+            os.stat(name, dir_fd=handle, follow_symlinks=False).st_uid == uid
+            for _, folders, files, handle in os.fwalk(folder)
+            for name in (*folders, *files)
+        )
+    except RecursionError:
+        # Nobody knows of all of it.
+        return False
 
 
 def take_back(folder: Path) -> None:

@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 from containers import images, programs, selection, table, trust
-from containers.apptainer import Admitted
+from containers.apptainer import Admitted, exec_options, launch_options
 from containers.ending import exit_code
 from costs.inside_and_outside import alternate, round_trips, show
 from costs.places import Place, inside, mpiexec_of, outside
@@ -74,10 +74,12 @@ def entered(
     place = inside(image, folder)
     # The script has `apptainer exec` itself, looks for it in PATH, and is asked for no other /tmp.
     at = place.prefix.index("exec")
+    own_mounts = place.prefix[at + 1 + len(exec_options()) : -1]
     handed_on = [word for name in start.handed_on for word in ("-x", name)]
     prefix = [
         *before, *start.launcher, *handed_on, *into_container(str(site["launch"])), "", "",
-        *place.prefix[at + 1 : -1], *start.container, str(image),
+        *launch_options(alone=False, together=start.together), *own_mounts, *start.container,
+        str(image),
     ]  # fmt: skip
     path = {"PATH": f"{Path(place.prefix[at - 1]).parent}:{os.environ['PATH']}"}
     return Place([*prefix, *shlex.split(of_command)], place.environment | path, folder)

@@ -87,34 +87,6 @@ def anytime_p(
     return AnytimeP(difference, equivalence)
 
 
-def anytime_interval(
-    logarithms: Sequence[float], level: float, looks: Looks, step: float = PRINTED_STEP
-) -> Interval | None:
-    """Return the interval of the ratio that holds whenever one stops, but for a chance of `level`.
-
-    It is what the intervals of the looks so far, each at its share of the level, have in common;
-    so it leaves out 1 where `anytime_p` is below the level, and only there. Before the first look
-    it is everything above 0. Where what they have in common is empty, as happens with that chance
-    at most, it is the one value nearest to all of them. It is None where the smallest p value is of
-    a look at which blocks agree as far as `step` tells, which has a sign test and no interval.
-    """
-    low, high = 0.0, math.inf
-    with_interval = without = 1.0
-    for blocks, share in looks.reached(len(logarithms)):
-        seen = paired_ratio(logarithms[:blocks], 1 - share * level, step=step)
-        p_value = at_look(seen.p_value, share)
-        if seen.interval is None:
-            without = min(without, p_value)
-        else:
-            with_interval = min(with_interval, p_value)
-            low, high = max(low, seen.interval.low), min(high, seen.interval.high)
-    if without < with_interval:
-        return None
-    if low > high:
-        low = high = math.sqrt(low * high)
-    return Interval(low, high, 1 - level)
-
-
 @dataclass(frozen=True)
 class AnytimeRatio(Ratio):
     """A ratio whose p values and intervals hold whenever one stops, by the looks so far.

@@ -414,12 +414,18 @@ def hand_over(root: Path) -> None:
             give(folder, owner, group_of(owner), 0o755)
         if not place.startswith(".wyeast/"):
             continue
-        # What root left there earlier; a file with two names may be anybody's.
-        for _, folders, files, handle in os.fwalk(folder, follow_symlinks=False):
-            for name in (".", *folders, *files):
-                found = os.stat(name, dir_fd=handle, follow_symlinks=False)
-                if found.st_uid == 0 and (stat.S_ISDIR(found.st_mode) or found.st_nlink == 1):
-                    os.chown(name, owner, group_of(owner), dir_fd=handle, follow_symlinks=False)
+        # A program that is measured may have made more folders than Python descends.
+        with suppress(RecursionError):
+            _give_what_is_roots(folder, owner)
+
+
+def _give_what_is_roots(folder: Path, owner: int) -> None:
+    """Give what root left in a folder earlier; a file with two names may be anybody's."""
+    for _, folders, files, handle in os.fwalk(folder, follow_symlinks=False):
+        for name in (".", *folders, *files):
+            found = os.stat(name, dir_fd=handle, follow_symlinks=False)
+            if found.st_uid == 0 and (stat.S_ISDIR(found.st_mode) or found.st_nlink == 1):
+                os.chown(name, owner, group_of(owner), dir_fd=handle, follow_symlinks=False)
 
 
 def git(folder: Path, *words: str, config: Mapping[str, str] | None = None) -> bytes | None:

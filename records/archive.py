@@ -26,6 +26,8 @@ SUMS = "SHA256SUMS"
 #: Of a whole bundle unpacked, unless another limit is given.
 MOST_BYTES = 64 * 2**30
 MOST_FILES = 2_000_000
+#: That a file may be in; Python neither makes nor removes folders that are much deeper.
+MOST_FOLDERS = 64
 #: Of the list of digests and of what tar says of one file, which are read into memory.
 MOST_BYTES_OF_SUMS = 2**28
 MOST_BYTES_AT_ONCE = 2**24
@@ -35,7 +37,8 @@ PLAIN_NAME = re.compile(r"[^\x00-\x1f\\\x7f\ud800-\udfff]+")
 
 def is_plain(name: str) -> bool:
     """Return whether a list of digests can name a file so, and a terminal show it."""
-    return PLAIN_NAME.fullmatch(name) is not None and harmless(name) == name
+    is_flat = name.count("/") <= MOST_FOLDERS
+    return is_flat and PLAIN_NAME.fullmatch(name) is not None and harmless(name) == name
 
 
 class BundleError(Exception):

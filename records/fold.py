@@ -183,9 +183,11 @@ class State:
 
         A failure of only one of several implementations is a result, and stops nothing.
         """
+        if len(self.alike_names) < MOST_ALIKE:
+            return None
         known = {one.planned.implementation for one in self.launches.values()}
         failing = {self.launches[name].planned.implementation for name in self.alike_names}
-        if len(self.alike_names) < MOST_ALIKE or len(failing) < min(2, len(known)):
+        if len(failing) < min(2, len(known)):
             return None
         return f"{len(self.alike_names)} launches in a row ended alike: {self.alike}"
 

@@ -224,11 +224,14 @@ class Journal:
 
 
 @contextmanager
-def open_journal(campaign: Path, known: Content | None = None) -> Iterator[Journal]:
-    """Open a campaign's journal for its one writer; create it if there is none.
+def open_journal(
+    campaign: Path, known: Content | None = None, begins: bool = True
+) -> Iterator[Journal]:  # fmt: skip
+    """Open a campaign's journal for its one writer; it is made if this `begins` it.
 
     What is `known` of it is not read again. A torn last line is cut off. Raises JournalError while
-    another process writes it and for a damaged one, and OSError where it cannot be written.
+    another process writes it, for a damaged one, and where there is none to go on with; OSError
+    where it cannot be written.
     """
     path = campaign / FILE
     if not campaign.is_dir():
@@ -238,8 +241,15 @@ def open_journal(campaign: Path, known: Content | None = None) -> Iterator[Journ
         with exclusive(campaign / LOCK, note):
             folder = open_folder(campaign)
             try:
-                flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-                descriptor = os.open(FILE, flags | os.O_CLOEXEC, 0o644, dir_fd=folder)
+                flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                flags |= os.O_CREAT if begins else 0
+                try:
+                    descriptor = os.open(FILE, flags, 0o644, dir_fd=folder)
+                except FileNotFoundError:
+                    raise JournalError(
+                        f"{path} is no longer there: its campaign was renamed or removed; nothing "
+                        "is written"
+                    ) from None
                 try:
                     content = _read(descriptor, known, path)
                     if content.size < os.fstat(descriptor).st_size:

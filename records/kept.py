@@ -288,9 +288,10 @@ def records_of(launches: Iterable[Kept]) -> Iterator[LaunchRecord]:
 
 
 def there(campaign: Path, state: State, number: int | None = None) -> set[str]:
-    """Return the names of the recorded launches, of a round or of all, that are there.
+    """Return the names of the recorded launches, of a round or of all, that are there as recorded.
 
-    Raises CampaignError if that cannot be determined, rather than calling all of them gone.
+    Of packs all bytes are read, and what was changed counts as gone. Raises CampaignError if that
+    cannot be determined, rather than calling all of them gone.
     """
     recorded = [one for one in state.of(number) if one.status == "recorded"]
     names: set[str] = set()
@@ -303,13 +304,22 @@ def there(campaign: Path, state: State, number: int | None = None) -> set[str]:
         refuse_unreadable(campaign / packs.FOLDER)
         for name, launches in places.items():
             try:
-                found = found_in(campaign / packs.FOLDER / name, launches, Shelf())
+                names |= set(whole_in(campaign / packs.FOLDER / name, launches))
             except FileNotFoundError:
                 continue
             except OSError as error:
                 raise unreadable(campaign / packs.FOLDER / name, error) from None
-            names |= {one.name for one in found}
     return names
+
+
+def whole_in(path: Path, launches: Iterable[LaunchState]) -> Iterator[str]:
+    """Yield the names of those of these whose bytes a pack has; raises OSError."""
+    shelf = Shelf()
+    with shelf.held(), shelf.opened(path) as pack:
+        for one in found_in(path, launches, shelf):
+            begin, end = one.segment.offset, one.segment.end
+            if packs.digest_of(pack, begin, end - begin) == one.sha256:
+                yield one.name
 
 
 def refuse_unreadable(folder: Path) -> None:

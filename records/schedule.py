@@ -105,7 +105,7 @@ class Schedule:
         return gone
 
     def find_gone(self, number: int | None = None) -> list[str]:
-        """Have recorded launches, of a round or of all, measured again if they are no longer there.
+        """Have recorded launches, of a round or of all, measured again if they are gone or changed.
 
         Returns its names. Raises CampaignError where nobody can say what is there.
         """
@@ -113,7 +113,7 @@ class Schedule:
         for one in list(self.state.of(number)):
             if one.status == "recorded" and one.name not in there:
                 self._put_aside(one)
-                cause = "its files, or its record, are no longer in the campaign"
+                cause = "its files are no longer in the campaign as they were recorded"
                 self.add(Gone(launch=one.name, cause=cause))
                 gone.append(one.name)
         return gone
@@ -353,14 +353,17 @@ def recorded(record: LaunchRecord, place: PackPlace | None, attempt: int) -> Rec
 
 
 @contextmanager
-def held(campaign: Path) -> Iterator[Schedule]:
-    """Hold a campaign's journal, made where there is none; one process at a time can.
+def held(campaign: Path, begins: bool = False) -> Iterator[Schedule]:
+    """Hold a campaign's journal, made where there is none if this `begins` it.
 
-    Raises JournalError where another has it or it is damaged, and OSError where it cannot be
-    written.
+    One process at a time can. Raises JournalError where another has it, where it is damaged, and
+    where it is to go on and there is none; OSError where it cannot be written.
     """
-    with open_journal(campaign, following(campaign).content) as journal:
-        yield Schedule(campaign, journal)
+    with open_journal(campaign, following(campaign).content, begins) as journal:
+        schedule = Schedule(campaign, journal)
+        if schedule.state.campaign is None and not begins:
+            raise JournalError(f"{journal.path} is empty; put back what was in it")
+        yield schedule
 
 
 def begin(
@@ -373,7 +376,7 @@ def begin(
 
     Raises JournalError where it has one that cannot be used, OSError where it cannot be written.
     """
-    with held(campaign) as schedule:
+    with held(campaign, begins=True) as schedule:
         if schedule.state.campaign is None:
             schedule.add(
                 Begun(

@@ -1,11 +1,14 @@
-"""Launches as older campaigns have them, a folder for each: for tests of whoever reads these."""
+"""Launches as older campaigns have them, a folder for each, and folders that nobody can walk."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from campaign.bundle.contents import of_campaign
@@ -55,3 +58,20 @@ def as_older(campaign: Path) -> None:
 def in_folder(folder: Path) -> FolderLaunch:
     """Return the launch that a folder holds."""
     return FolderLaunch(folder)
+
+
+#: More than Python descends, and longer than any path may be.
+DEEP = "import os\nfor _ in range(3000):\n    os.mkdir('deep')\n    os.chdir('deep')\n"
+
+
+@contextmanager
+def deep(folder: Path, uid: int | None = None) -> Iterator[None]:
+    """Have a folder with folders in it as a program may leave them, perhaps of another user."""
+    folder.mkdir(parents=True)
+    try:
+        subprocess.run([sys.executable, "-c", DEEP], cwd=folder, check=True)
+        if uid is not None:
+            subprocess.run(["chown", "-R", f"{uid}:{uid}", folder], check=True)
+        yield
+    finally:
+        subprocess.run(["rm", "-rf", folder], check=True)

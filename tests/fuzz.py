@@ -460,6 +460,8 @@ def main() -> int:
     bad = 0
     for name in names:
         reader, chance, count = READERS[name], random.Random(f"{options.seed} {name}"), 0
+        # What makes the first ones is loaded before the time begins.
+        seeds_of(reader)
         until = time.monotonic() + options.seconds / len(names)
         for data in inputs(reader, chance):
             count += 1

@@ -377,7 +377,7 @@ def test_every_command_that_is_written_down_is_taken() -> None:
 
 #: Stands in for Python: notes what it is asked for, and where.
 NOTING = """#!/bin/sh
-of_python=$(env | grep -c ^PYTHON)
+of_python=$(env | grep -Ec '^(PYTHON|PIP_)')
 printf '%s|' "$(pwd -P)" "$WYEAST_ROOT" "$PYTHONPATH" "$PYTHONUTF8" "$of_python" "$@" >>"$NOTED"
 echo >>"$NOTED"
 """
@@ -414,7 +414,8 @@ DOORS: dict[str, tuple[list[str], str, dict[str, str]]] = {
     "with a library that is gone": ([], "a b", {"LD_PRELOAD": "/nowhere.so"}),
     "-C through a link": (["-C", "link"], ".", {}),
     "with the habits of a user": ([], "a b", {
-        **OF_PYTHON, "PYTHONPATH": "/elsewhere", "CDPATH": "/", "MAKEFLAGS": "-j2",
+        **OF_PYTHON, "PIP_TARGET": "/nowhere", "PIP_PREFIX": "/nowhere",
+        "PYTHONPATH": "/elsewhere", "CDPATH": "/", "MAKEFLAGS": "-j2",
         "WYEAST_ROOT": "/elsewhere", "BASH_ENV": "/nowhere", "LC_ALL": "C",
     }),
 }  # fmt: skip

@@ -19,10 +19,13 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from analysis.comparison.compare import ratio_of
 from analysis.simulation.coverage import NOISES
+from inference import families as claiming
 from inference.allocation import OpenSeries, next_wave, scores
-from inference.intervals import holm, paired_ratio
-from inference.looks import NOTHING_SEEN, AnytimeP, Looks, anytime_interval, anytime_p
+from inference.families import FamilyClaim
+from inference.intervals import PRINTED_STEP, holm, paired_ratio
+from inference.looks import NOTHING_SEEN, AnytimeP, Looks, anytime_p
 
 COMPONENTS = Path(__file__).with_name("components.csv")
 #: The level of an experiment's family, for false differences and false equivalences together.
@@ -280,11 +283,29 @@ def false_claims(
     wrong = {experiment: 0 for experiment in families(parts)}
     for _ in range(trials):
         campaign = drawn(parts, truth, noise, random, looks)
-        claims = design(campaign)
-        false = claims.equals if at_margin else claims.differs
+        found = verdicts(campaign, design(campaign).blocks, looks)
         for experiment, members in families(parts).items():
-            wrong[experiment] += bool(false[members].any())
+            wrong[experiment] += any(
+                found[i].is_equivalent if at_margin else found[i].is_different for i in members
+            )
     return {experiment: count / trials for experiment, count in wrong.items()}
+
+
+def verdicts(campaign: SimulatedCampaign, blocks: np.ndarray, looks: Looks) -> list[FamilyClaim]:
+    """Return what is said of each series of a campaign that measured so many blocks of it.
+
+    By what real campaigns are judged by, also if the design chose by p values of its own.
+    """
+    parts = campaign.parts
+    ratios = [
+        ratio_of(row[:count].tolist(), part.margin, PRINTED_STEP, looks)
+        for part, row, count in zip(parts, campaign.logarithms, blocks, strict=True)
+    ]
+    found: dict[int, FamilyClaim] = {}
+    for members in families(parts).values():
+        claims = claiming.claims([ratios[i] for i in members])
+        found |= dict(zip(members, claims, strict=True))
+    return [found[place] for place in range(len(parts))]
 
 
 def uncovered(
@@ -297,16 +318,12 @@ def uncovered(
     missed = {experiment: 0 for experiment in families(parts)}
     for _ in range(trials):
         campaign = drawn(parts, truth, noise, random, looks)
-        blocks = design(campaign).blocks
+        found = verdicts(campaign, design(campaign).blocks, looks)
         for experiment, members in families(parts).items():
-            level = DIFFERENCE_LEVEL / len(members)
-            intervals = (
-                anytime_interval(campaign.logarithms[i, : blocks[i]].tolist(), level, looks)
-                for i in members
-            )
+            intervals = ((truth[i], found[i].interval) for i in members)
             missed[experiment] += any(
-                interval is not None and not interval.low <= math.exp(truth[i]) <= interval.high
-                for i, interval in zip(members, intervals, strict=True)
+                interval is not None and not interval.low <= math.exp(value) <= interval.high
+                for value, interval in intervals
             )
     return {experiment: count / trials for experiment, count in missed.items()}
 

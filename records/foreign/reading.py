@@ -36,8 +36,8 @@ FORMATS = (
     "ReFrame's perflogs, its database or a session's report, OSU's or IMB's text, or JSON in the "
     "form of Google's benchmark library"
 )
-#: How many files a folder may have.
-MOST_FILES = 50_000
+#: How many files a folder may have, and how deep folders in it may be.
+MOST_FILES, DEEPEST = 50_000, 64
 
 
 class OtherFormat(ForeignError):
@@ -167,6 +167,8 @@ def _files(folder: Path) -> Iterator[Path]:
     seen: set[tuple[int, int]] = set()
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(one for one in folders if not one.startswith("."))
+        if folders and place.removeprefix(str(folder)).count(os.sep) >= DEEPEST:
+            raise ForeignError(f"{folder} has folders deeper than {DEEPEST}: name a part of it")
         for name in sorted(names):
             path = Path(place, name)
             if name.startswith(".") or not path.is_file():

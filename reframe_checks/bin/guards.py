@@ -256,6 +256,23 @@ class KeptElsewhere:
         """Write nothing."""
 
 
+class FoldersThatAreThere:
+    """Stands in for the `os` module where ReFrame makes the folder of its report.
+
+    A campaign's is there, unless it was renamed or removed: then none is made under its old name.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what is left as it is."""
+        return getattr(os, name)
+
+    @staticmethod
+    def makedirs(path: str, *words: Any, **more: Any) -> None:
+        """Make a folder as the module does, unless it is a campaign's."""
+        if CAMPAIGN is None or not Path(path).is_relative_to(CAMPAIGN):
+            os.makedirs(path, *words, **more)
+
+
 class QuickMatching:
     """Stands in for the `fnmatch` module where ReFrame looks for an option among all that it has.
 
@@ -344,6 +361,7 @@ def main() -> None:
     if CAMPAIGN:
         runtime.RuntimeContext._format_dirs = lambda self, *folders: folders
         executors.jsonext = KeptElsewhere
+        cli.os = FoldersThatAreThere()
         cli.generate_testcases = combined
     reframe.core.warnings.inspect = QuickInspection
     reframe.core.pipeline.yaml = QuickYaml

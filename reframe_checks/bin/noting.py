@@ -86,7 +86,7 @@ class Told(TaskEventListener):  # type: ignore[misc]
         if name and self.schedule.state.launches[name].status == "intended":
             job = task.check.job
             is_here = job.scheduler.is_local
-            self.schedule.submitted(name, named(job.jobid) if is_here else str(job.jobid))
+            self.schedule.submitted(name, named(int(job.jobid)) if is_here else str(job.jobid))
 
     def on_task_exit(self, task: Any) -> None:
         """End what the job left running: none of it may disturb the next launch.
@@ -99,7 +99,8 @@ class Told(TaskEventListener):  # type: ignore[misc]
             return
         if job.scheduler.is_local:
             campaign = Path(os.environ.get(MARK) or self.schedule.campaign)
-            left = end_what_is_left(campaign, job.jobid)
+            # ReFrame has it as text.
+            left = end_what_is_left(campaign, int(job.jobid))
         else:
             left = task.check.left_on_nodes() if isinstance(task.check, RecordedCheck) else []
         if left:

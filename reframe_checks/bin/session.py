@@ -38,7 +38,7 @@ class NothingLeft(CampaignError):
 
 
 def told_rounds() -> Iterator[int]:
-    """Yield the rounds that the campaign names one by one; tell it when one is over.
+    """Yield the rounds that the campaign names, one by one; report when each is over.
 
     It has the journal meanwhile. There are none where nobody tells, as in a shell.
     """
@@ -90,7 +90,7 @@ class Rounds:
         """
         recording.current_round = number
         try:
-            with held(self.campaign) as schedule:
+            with held(self.campaign, begins=True) as schedule:
                 if schedule.state.campaign is None:
                     # ReFrame was given the campaign by hand.
                     converted = has_launches(self.campaign)
@@ -99,7 +99,7 @@ class Rounds:
                 try:
                     wanted = self.left_of(schedule, number)
                 except NothingLeft:
-                    # The campaign tells this from a process that could not even ask.
+                    # By this the campaign knows it from a process that could not even ask.
                     schedule.begin_session(number)
                     raise
                 schedule.begin_session(number)

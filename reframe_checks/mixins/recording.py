@@ -1,4 +1,4 @@
-"""Every launch is judged once and, in a campaign, kept completely whatever the judgement."""
+"""Every launch is judged once and, in a campaign, kept whole, whatever the judgement."""
 
 import math
 import os
@@ -63,7 +63,7 @@ SCHEDULES: list[Schedule] = []
 current_round = int(os.environ.get("WYEAST_ROUND", "1"))
 #: How many processes the last job left running here or on its nodes, which were ended.
 left_running = 0
-#: What no job leaves empty, whatever its node has; the last is its script's last words.
+#: Files that no job leaves empty, whatever its node has; the last one is written last.
 NOTES = (STARTED, ENDED, EXIT_CODE)
 
 
@@ -216,7 +216,7 @@ class RecordedCheck(NotingCheck):
         except (RecordError, SanityError) as error:
             outcome, sentence = "failed", str(error)
         for schedule in self.schedules():
-            # Of whoever filled it, that is no launch's fault; of what is missing nobody may know.
+            # A disk that others filled is not the launch's fault; what is missing may be anything.
             said = self.said() if sentence else ""
             refuse_full_disk(Path(self.stagedir), self.work_places(), NOTES, said)
             if sentence:

@@ -28,9 +28,9 @@ from pathlib import Path
 from inference.means import Mean
 from records.kept import read_records
 from records.manifest import read_manifest
+from tests.analysis.support import curves as drawn
 from tests.analysis.support.commands import costs_of_foreign, costs_of_pair, perflogs_of
 from tests.analysis.support.costs import MOST_EXPONENT, Cost, cost_of, growth, largest_within
-from tests.analysis.support.curves import write_curves
 from tests.analysis.support.large import write_large
 from tests.analysis.support.nights import CELLS, costs_of_nights, make
 from tests.analysis.support.synthetic import SIZES, TWICE, Synthetic
@@ -150,7 +150,11 @@ def parsed() -> argparse.Namespace:
     every = " ".join(AXES)
     parser.add_argument("--axes", default=every, help=f"such as rounds=3,30,300; all: {every}")
     parser.add_argument("--repeat", type=int, default=3, help="how often the two largest are run")
-    parser.add_argument("--curves", type=Path, help="a folder for the curves, an SVG of each axis")
+    parser.add_argument(
+        "--curves",
+        type=Path,
+        help="a folder for the seconds and the curves of the axes; those of others stay",
+    )
     parser.add_argument(
         "--of",
         nargs=2,
@@ -248,7 +252,11 @@ def grown(axis: str, sizes: list[int], repeat: int, curves: Path | None) -> list
                 if memory > MOST_MEMORY_BYTES:
                     beyond.append(f"{name} of {size:,} {axis}: {memory / 1e9:.1f} GB")
     if curves:
-        write_curves(curves / f"{axis}.svg", axis, found)
+        seconds = {
+            name: {size: [one.cpu_s for one in costs] for size, costs in of.items()}
+            for name, of in found.items()
+        }
+        drawn.keep(curves, axis, seconds)
     return beyond
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
+from xml.etree import ElementTree
 
 import polars as pl
 import pytest
@@ -24,6 +25,7 @@ from inference.change_points import scores_by_chance
 from records.events import PlannedLaunch, Wave, WaveRound
 from records.fold import LaunchState, State
 from tests.analysis import growth_benchmark
+from tests.analysis.support import curves
 from tests.analysis.support.costs import Cost
 from tests.analysis.support.counts import Counts, counted, power_of, too_fast
 from tests.analysis.support.in_process import analysis
@@ -120,6 +122,33 @@ def test_a_repetition_reads_the_same_campaigns(
     for _ in range(2):
         growth_benchmark.of_campaigns(tmp_path)
     assert (tmp_path / "runs" / FILE).exists() and read == [(FIRST, SECOND)] * 2
+
+
+def test_the_curves_of_an_axis_replace_those_of_an_earlier_run_alone(tmp_path: Path) -> None:
+    curves.keep(tmp_path, "rounds", {"table": {3: [1.0], 30: [2.0, 2.5]}})
+    curves.keep(tmp_path, "cells", {"table": {4: [1.0], 64: [3.0]}})
+    curves.keep(tmp_path, "rounds", {"table": {3: [1.0], 300: [4.0]}, "<report>": {3: [1.5]}})
+    assert curves.kept(tmp_path) == {
+        "rounds": {"table": {3: [1.0], 300: [4.0]}, "<report>": {3: [1.5]}},
+        "cells": {"table": {4: [1.0], 64: [3.0]}},
+    }
+    for axis in ("rounds", "cells"):
+        root = ElementTree.parse(tmp_path / f"{axis}.svg").getroot()
+        assert "table" in "".join(root.itertext())
+
+
+def test_the_curves_of_the_documentation_are_of_the_numbers_beside_them(tmp_path: Path) -> None:
+    """They are drawn anew by python -m tests.analysis.support.curves docs/growth."""
+    folder = Path(__file__).resolve().parents[2] / "docs" / "growth"
+    curves.draw(folder, tmp_path)
+    found = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert found == {path.name: path.read_text() for path in folder.glob("*.svg")}
+    page = (folder.parent / "performance.md").read_text()
+    assert found and all(f"growth/{name}" in page for name in found)
+    # Each curve has the sizes of its axis, and so can be repeated by the command.
+    for axis, seconds in curves.kept(folder).items():
+        sizes = set(growth_benchmark.AXES[axis].sizes)
+        assert all(set(of) == sizes for of in seconds.values()), axis
 
 
 def looks(folder: Path, size: int) -> None:

@@ -49,7 +49,7 @@ def test_what_it_will_take_is_what_the_last_one_like_it_took(
     with pytest.raises(CampaignError, match="and 5 round"):
         room.refuse_too_little(played, manifest, 5)
     with pytest.raises(CampaignError, match="make room, or measure less"):
-        beginning.new_campaign(asked("--rounds", "9"))
+        beginning.new_campaign(asked("--rounds", "9", "--name", "next"))
 
 
 def test_a_file_system_that_counts_no_files_has_room_for_them(

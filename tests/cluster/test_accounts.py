@@ -11,6 +11,7 @@ import pytest
 
 from cluster import accounts
 from cluster.description import ClusterError
+from tests.folders import deep
 from tests.other_user import OTHER, needs_root
 
 USERS = set(accounts.NAMES)
@@ -117,6 +118,17 @@ def test_a_second_name_in_the_job_users_folder_is_not_given_away(tmp_path: Path)
     accounts.give_to_job_user(tmp_path)
     assert secret.stat().st_uid == 0 and secret.read_text() == "of root"
     assert own.stat().st_uid == accounts.job_user(tmp_path)[1] and list(own.iterdir()) == []
+
+
+@needs_root
+@pytest.mark.parametrize("owner", [0, None])
+def test_folders_that_nobody_can_walk_are_removed(owner: int | None, tmp_path: Path) -> None:
+    """A program that was measured may have left them."""
+    accounts.choose_numbers(tmp_path)
+    own = tmp_path / ".wyeast" / "reframe" / "virtual"
+    with deep(own, accounts.job_user(tmp_path)[1] if owner is None else owner):
+        accounts.give_to_job_user(tmp_path)
+        assert list(own.iterdir()) == []
 
 
 @needs_root

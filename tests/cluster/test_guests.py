@@ -28,7 +28,7 @@ LEAVES = "setsid sleep 1234 </dev/null >/dev/null 2>&1 &"
 #: What closes the work folder would keep the others from being tried.
 TRIED = {name: words for name, words in ATTACKS.items() if name != "closed"}
 UNHARMED = ("none", "script", "stderr", "asked", "mounts", "processes", "machine", "terminal",
-            "others", "namespaces", "setuid", "input")  # fmt: skip
+            "others", "namespaces", "setuid", "deep", "input")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from inference.families import claims
 from inference.intervals import Ratio, paired_ratio
-from inference.looks import Looks, anytime_interval, anytime_p, anytime_ratio
+from inference.looks import Looks, anytime_p, anytime_ratio
 
 LOOKS = Looks()
 LOGARITHMS = st.lists(st.floats(-1, 1).map(lambda value: round(value, 3)), max_size=40)
@@ -43,35 +43,20 @@ def test_more_blocks_never_take_a_claim_back(logarithms: list[float]) -> None:
         before = (p.difference, p.equivalence)
 
 
-@given(LOGARITHMS.filter(lambda logarithms: len(logarithms) >= 3), st.floats(0.001, 0.2))
-def test_interval_leaves_out_1_where_the_p_value_says_so(
-    logarithms: list[float], level: float
-) -> None:
-    interval = anytime_interval(logarithms, level, LOOKS)
-    p = anytime_p(logarithms, 0.02, LOOKS).difference
-    if interval is None:
-        # Only where blocks agree to the last digit.
-        assert any(len(set(logarithms[:n])) == 1 for n, _ in LOOKS.reached(len(logarithms)))
-    elif not math.isclose(p, level, rel_tol=1e-6):
-        assert (p < level) == (not interval.low <= 1 <= interval.high)
-
-
 def test_first_look_is_students_test_at_its_share() -> None:
     logarithms = [0.11, 0.14, 0.10]
     once = paired_ratio(logarithms, margin=0.02)
     p = anytime_p([*logarithms, 5.0], 0.02, LOOKS)
     assert once.p_value is not None and p.difference == pytest.approx(once.p_value / 0.4)
     assert anytime_p(logarithms[:2], 0.02, LOOKS).difference == 1
-    before = anytime_interval(logarithms[:2], 0.04, LOOKS)
-    assert before is not None and before.high == math.inf
 
 
 def test_a_coarser_step_decides_by_signs_and_has_no_interval() -> None:
     logarithms = [0.103, 0.1, 0.101, 0.102, 0.1]
     fine, coarse = (anytime_p(logarithms, 0.02, LOOKS, step).difference for step in (1e-4, 0.01))
     assert fine < 1e-4 and coarse == pytest.approx(2 * 0.5**5 / 0.25)
-    assert anytime_interval(logarithms, 0.04, LOOKS) is not None
-    assert anytime_interval(logarithms, 0.04, LOOKS, 0.01) is None
+    assert looked_at(logarithms).interval_at(0.04) is not None
+    assert looked_at(logarithms, step=0.01).interval_at(0.04) is None
 
 
 def test_published_quantile_stands_behind_the_second_look() -> None:
@@ -87,12 +72,13 @@ MARGIN = 0.02
 
 
 def looked_at(
-    logarithms: list[float], looks: Sequence[tuple[int, float]] = tuple(LOOKS.reached(99))
-) -> Ratio:
+    logarithms: list[float], looks: Sequence[tuple[int, float]] = tuple(LOOKS.reached(99)),
+    step: float = 1e-12,
+) -> Ratio:  # fmt: skip
     """Return the ratio of a series, with the looks that it has reached."""
-    seen = [(share, paired_ratio(logarithms[:blocks], margin=MARGIN, step=1e-12))
+    seen = [(share, paired_ratio(logarithms[:blocks], margin=MARGIN, step=step))
             for blocks, share in looks if blocks <= len(logarithms)]  # fmt: skip
-    return anytime_ratio(paired_ratio(logarithms, margin=MARGIN, step=1e-12), seen, MARGIN)
+    return anytime_ratio(paired_ratio(logarithms, margin=MARGIN, step=step), seen, MARGIN)
 
 
 @given(LOGARITHMS, st.floats(0.001, 0.2))

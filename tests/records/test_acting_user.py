@@ -24,6 +24,7 @@ from records.kept import read_records
 from records.launch import LaunchRecord
 from records.manifest import read_manifest
 from tests.analysis.support.synthetic import Synthetic, Truth
+from tests.folders import deep
 from tests.other_user import (
     OTHER,
     SECRET,
@@ -150,6 +151,18 @@ def test_nothing_is_handed_over_through_a_link(open_folder: Path) -> None:
     acting_user.hand_over(checkout)
     assert (disk / "bundles").stat().st_uid == OTHER
     assert (disk / "locks" / "of-root").stat().st_uid == 0
+
+
+@needs_root
+def test_folders_that_nobody_can_walk_are_handed_over_as_far_as_they_can_be(
+    open_folder: Path,
+) -> None:
+    """A program that was measured may have left them."""
+    stage = open_folder / ".wyeast" / "reframe" / "stage"
+    give(open_folder)
+    with deep(stage):
+        acting_user.hand_over(open_folder)
+        assert (stage / "deep" / "deep").stat().st_uid == OTHER
 
 
 @needs_root

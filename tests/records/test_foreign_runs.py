@@ -22,6 +22,7 @@ from tests.analysis.support.foreign import (
     perflog_file,
     session,
 )
+from tests.folders import deep
 
 CAPTURED = Path(__file__).with_name("captured")
 
@@ -398,6 +399,11 @@ def test_a_folder_has_each_run_once(tmp_path: Path) -> None:
     assert [run.where for run in found.runs] == ["a.txt", "b.txt"]
     assert sentences(found)[0] == "copy.txt: a copy of a run that is there already"
     assert sentences(found)[1].startswith("notes is none of")
+
+
+def test_folders_that_nobody_can_walk_are_a_sentence(tmp_path: Path) -> None:
+    with deep(tmp_path / "results"), pytest.raises(ForeignError, match="folders deeper than 64"):
+        read_set(tmp_path / "results")
 
 
 def test_perflogs_beside_the_database_are_the_same_runs(tmp_path: Path) -> None:

@@ -662,3 +662,10 @@ def test_a_campaign_that_was_renamed_is_not_made_again(campaign: Path) -> None:
     with pytest.raises(JournalError, match=sentence), open_journal(campaign):
         pass
     assert not campaign.exists() and (away / FILE).is_file()
+    # Whoever has made such a folder, it is not this campaign.
+    campaign.mkdir()
+    for lacks in ("is no longer there", "is empty"):
+        with pytest.raises(JournalError, match=lacks), schedule.held(campaign):
+            pass
+        assert (campaign / FILE).exists() == (lacks == "is empty")
+        (campaign / FILE).touch()

@@ -13,6 +13,7 @@ import reframe.utility.osext as osext
 from campaign.patterns import refuse_pattern
 from reframe_checks.bin import foreign
 from reframe_checks.bin.foreign import BoundedPattern, RemovedWhole, ShownOutput
+from tests.folders import deep
 from tests.other_user import OTHER, in_child, open_folder
 from tests.reframe_checks.conftest import IMPLEMENTATION, PROJECT, StandIn
 from tests.reframe_checks.loading import environment, with_images
@@ -80,10 +81,6 @@ def test_what_a_failed_launch_printed_moves_no_cursor(stand_in: StandIn) -> None
     assert not {"\x1b", "\x9b", "\x07"} & set(outcome.text)
 
 
-#: More than Python descends, and than a path has room for.
-DEEP = "import os\nfor _ in range(3000):\n    os.mkdir('d' * 9)\n    os.chdir('d' * 9)\n"
-
-
 @pytest.mark.parametrize("user", [None, OTHER])
 def test_what_a_launch_left_is_removed_however_deep_and_closed(
     open_folder: Path, user: int | None
@@ -91,24 +88,20 @@ def test_what_a_launch_left_is_removed_however_deep_and_closed(
     if user and os.geteuid() != 0:
         pytest.skip("there is no other user to become")
     stage = open_folder / "stage"
-    deep, closed = stage / "deep", stage / "closed" / "inside"
-    deep.mkdir(parents=True)
-    closed.mkdir(parents=True)
-    subprocess.run([sys.executable, "-c", DEEP], cwd=deep, check=True)
-    (closed / "file").touch()
-    subprocess.run(["chown", "-R", str(user or os.geteuid()), open_folder], check=True)
-    closed.parent.chmod(0)
+    closed = stage / "closed"
 
     def work() -> None:
         if user:
             os.setuid(user)
         RemovedWhole().rmtree(str(stage), ignore_errors=True)
 
-    try:
+    with deep(stage):
+        (closed / "inside").mkdir(parents=True)
+        (closed / "inside" / "file").touch()
+        subprocess.run(["chown", "-R", str(user or os.geteuid()), open_folder], check=True)
+        closed.chmod(0)
         assert in_child(work) is None
         assert not stage.exists()
-    finally:
-        subprocess.run(["rm", "-rf", stage], check=True)
 
 
 def test_what_cannot_be_removed_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

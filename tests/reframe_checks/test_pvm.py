@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from reframe_checks.pvm import PvmSweep
 from tests.reframe_checks.conftest import IMPLEMENTATION, LABELS, StandIn, header, lines, summary
 
 ONLY = "PvmEcho.*=pvm_psend.*=direct"
@@ -78,6 +79,14 @@ WRONG = [
     (echo().replace('["node", "node"]', '["node1", "node2"]'), "2 node(s), node1, node2"),
     (echo().rsplit("\n", 2)[0] + "\n", "truncated"),
 ]  # fmt: skip
+
+
+def test_on_a_slow_link_each_size_is_timed_less_often() -> None:
+    sweep = PvmSweep(SIZES, iterations=20)
+    # In a second 100 Mbit/s carry 1 MB there and back six times; a fast link as often as wanted.
+    slow, fast = (sweep.shortened(link, 1.0) for link in (12.5e6, 12.5e9))
+    assert (slow.iterations, slow.warmup) == (6, 1) and slow.sizes == SIZES
+    assert fast == sweep
 
 
 def test_output_that_is_not_as_asked(pvm: StandIn) -> None:

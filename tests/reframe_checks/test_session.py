@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -159,6 +160,24 @@ def test_what_a_program_leaves_running_is_ended_before_the_next_launch_and_told(
     outcome = stand_in.run()
     assert outcome.code == 0, outcome.text
     assert "left 1 process(es) running, which were ended: sleep" in outcome.text
+    assert outcome.launches[0]["left_running"] == 1
+    assert int(pid.read_text()) not in processes()
+
+
+def test_what_hides_its_environment_is_known_by_the_launchs_session(stand_in: StandIn) -> None:
+    pid = stand_in.root / "pid"
+    # In a process group of its own, which ReFrame does not end.
+    script = stand_in.root / "leave.py"
+    script.write_text(
+        "import os, time\nos.setpgid(0, 0)\n"
+        f"with open({str(pid)!r}, 'w') as file:\n    file.write(str(os.getpid()))\n"
+        "time.sleep(600)\n"
+    )
+    leave = f"env -i {sys.executable} -IS {script} </dev/null >/dev/null 2>&1 &"
+    during_the_launch(stand_in, f"{leave} while [ ! -s {pid} ]; do sleep 0.01; done")
+    stand_in.variables[MARK] = str(campaign_of(stand_in))
+    outcome = stand_in.run()
+    assert "left 1 process(es) running, which were ended: python" in outcome.text
     assert outcome.launches[0]["left_running"] == 1
     assert int(pid.read_text()) not in processes()
 
@@ -498,6 +517,15 @@ def test_a_local_job_is_known_by_its_process_and_when_it_started(stand_in: Stand
     assert content
     jobs = [event.job for event in content.events if isinstance(event, Submitted)]
     assert jobs and len(known(jobs)) == len(jobs), jobs
+
+
+def test_a_campaign_that_goes_is_not_made_again_for_what_reframe_reports(
+    stand_in: StandIn,
+) -> None:
+    campaign = campaign_of(stand_in)
+    during_the_launch(stand_in, f"mv {campaign} {campaign}.elsewhere")
+    assert stand_in.run(f"--report-file={campaign}/reframe/report.json").code != 0
+    assert not campaign.exists(), list(campaign.iterdir())
 
 
 def test_a_damaged_journal_measures_nothing(stand_in: StandIn) -> None:

@@ -81,7 +81,7 @@ def test_peeking_without_spending_is_found_out() -> None:
     """What the tests above would say of a design that is wrong."""
     peeking = Unspent(LOOKS.blocks, (1.0,) * len(LOOKS.blocks))
     false = designs.false_claims(
-        designs.race(designs.BUDGET_S, peeking), "normal", 40, LOOKS, at_margin=False
+        designs.race(designs.BUDGET_S, peeking), "normal", 40, peeking, at_margin=False
     )
     assert max(false.values()) > most(0.05, 40, len(false)), false
 

@@ -37,12 +37,12 @@ NO_PATHS = {
     "AGAIN", "ALLOW_UNSIGNED", "ALL_PAIRS", "AXES", "BOOTSTRAP", "BUDGET", "BUILDER", "CHECKS",
     "CREATOR", "DRIVER", "DRY_RUN", "EMAIL", "ESTIMATE", "FROM", "IMAGES", "IMAGES_FROM",
     "IMPLEMENTATIONS", "INSECURE", "KEEP", "KEEP_IMAGES", "KEEP_NIGHTS", "KEY", "LINK", "LOOK",
-    "MOST_BYTES", "MOST_ROUNDS",
-    "NAME", "NODES", "PAPER", "RAW_BY_RANK", "REDACT", "REGISTRY", "REPEAT", "REPOSITORY",
-    "ROUNDS", "SCHEDULER", "SITE", "STUDY", "TIER", "TRIALS", "WITH_IMAGES",
+    "MOST_BYTES", "MOST_ROUNDS", "NAME", "NODES", "PAPER", "RANKS", "RANKS_PER_NODE",
+    "RAW_BY_RANK", "REDACT", "REGISTRY", "REPEAT", "REPOSITORY", "ROUNDS", "SCHEDULER", "SITE",
+    "STUDY", "TIER", "TRIALS", "WITH_IMAGES",
 }  # fmt: skip
-#: Of somebody who develops Wyeast, in the checkout: a test's file.
-OF_DEVELOPERS = {"TESTS"}
+#: Of somebody who develops Wyeast, in the checkout: a test's file, a folder for pictures of costs.
+OF_DEVELOPERS = {"CURVES", "TESTS"}
 #: In place of a folder's name in the campaigns' folder; a path before it does not count.
 NAMES = {"RESUME", "CAMPAIGNS"}
 #: Any file may be one.
