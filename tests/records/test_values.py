@@ -127,6 +127,12 @@ MADE: dict[str, tuple[str, str]] = {
         "SomeToSome": communications("some-to-some"),
         "HaloExchange": communications("halo", "cartesian"),
         "OneSided": communications("put", "get", "accumulate"),
+        "PassiveTarget": communications("put", "rget", "fetch-and-op"),
+        "Layouts": communications("layout-vector", "layout-struct"),
+        "Threads": communications("threads"),
+        "BigCounts": communications("long-round-trip", "long-bcast"),
+        "Files": communications("file-write", "file-read-all"),
+        "SessionStart": startup(),
         "Su3": simulation(time_s=times(0.05)),
     }.items()
 }
