@@ -63,6 +63,7 @@ INPUTS_OF_CHOICES = (
     "analysis/comparison/compare.py",
     "analysis/comparison/families.py",
     "analysis/comparison/metrics.py",
+    "analysis/comparison/oversubscription.py",
     "analysis/comparison/result.py",
     "analysis/comparison/verdict.py",
     "analysis/precision/waves.py",

@@ -44,6 +44,8 @@ ALLOWED = ("cxi", "dri/", "fuse", "hfi1_0", "hfi1_1", "hfi1_2", "hfi1_3", "infin
            "infiniband/ucm", "infiniband/uverbs", "kfd", "knem", "nvidia", "xpmem")  # fmt: skip
 #: By `open` of what is in it a program writes what a read-only mount does not protect.
 NOT_PROTECTED = "bpf"
+#: What boots daemons that refuse root, and so becomes an ordinary user in a user namespace more.
+BOOTING = ("lam_ranks", "pvm_ranks")
 #: Where the kernel has settings: how many user namespaces there may be below this one, and whether
 #: Debian's kernel has them made by root of the machine alone.
 MOST_NAMESPACES = "/proc/sys/user/max_user_namespaces"
@@ -66,22 +68,23 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = 
     _checked(libc.mount(*words, ctypes.c_ulong(flags), data.encode() or None), target)
 
 
-def own_namespace(is_last: bool = False) -> None:
+def own_namespace(further: int = 0) -> None:
     """Have a mount namespace; where root of this machine may not, in a user namespace of root.
 
-    `is_last` has it in one in any case, with one further user namespace, which is the container's.
+    With `further` it is in one in any case, below which there may be so many: the first is the
+    container's.
     """
     libc, ids = ctypes.CDLL(None, use_errno=True), {"uid": os.geteuid(), "gid": os.getegid()}
     # Else a container could have none, and no program in it has one.
-    is_last = is_last and setting(FOR_ALL_USERS) != "0"
-    if is_last or libc.unshare(CLONE_NEWNS):
+    is_limited = further > 0 and setting(FOR_ALL_USERS) != "0"
+    if is_limited or libc.unshare(CLONE_NEWNS):
         _checked(libc.unshare(CLONE_NEWUSER | CLONE_NEWNS), "a mount namespace")
         told = {"setgroups": "deny", **{f"{one}_map": f"{is_} {is_} 1" for one, is_ in ids.items()}}
         for name, text in told.items():
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(text)
-        if is_last:
-            limit_namespaces()
+        if is_limited:
+            limit_namespaces(further)
     # What is mounted on the machine meanwhile would be writable here.
     mount("", "/", flags=MS_REC | MS_PRIVATE)
 
@@ -95,11 +98,11 @@ def setting(path: str) -> str:
         return ""
 
 
-def limit_namespaces() -> None:
-    """Allow one further user namespace below this one."""
+def limit_namespaces(most: int) -> None:
+    """Allow so many user namespaces below this one."""
     try:
         with open(MOST_NAMESPACES, "w") as file:
-            file.write("1")
+            file.write(str(most))
     except OSError:
         # Within a container of somebody's the settings are read-only.
         return
@@ -281,14 +284,23 @@ def told() -> dict[bytes, bytes]:
         return dict(one.split(b"=", 1) for one in file.read().split(b"\0") if b"=" in one)
 
 
+def needed_by(command: Sequence[str]) -> int:
+    """Return how many user namespaces a command needs, 0 for any number.
+
+    Containers that share one have to find each other's.
+    """
+    if "--sharens" in options_in(command):
+        return 0
+    return 2 if any(os.path.basename(word) in BOOTING for word in command) else 1
+
+
 def main(words: Sequence[str]) -> int:
     """Start a command in such a namespace; return only where that fails."""
     folder, *command = words
     try:
         # What the machine mounts when it is looked at has to be there before.
         kept = list(kept_writable(folder, command, os.environ))
-        # Containers that share a user namespace are to find each other's.
-        own_namespace(is_last="--sharens" not in options_in(command))
+        own_namespace(needed_by(command))
         make_read_only(kept)
         replace_devices()
         # Where it is something else may be mounted now.

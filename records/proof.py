@@ -26,9 +26,11 @@ from records.launch import LaunchRecord
 from records.manifest import Manifest
 
 Verdict = Literal["proven", "unproven", "damaged"]
+#: Of what was computed of it for histories.
+ROWS_CHANGED = "history rows changed"
 #: What is no longer as it was recorded; all other doubts are of what was never recorded.
 DAMAGES = ("manifest damaged", "journal damaged", "launches gone", "launches damaged",
-           "launches unknown")  # fmt: skip
+           "launches unknown", ROWS_CHANGED)  # fmt: skip
 #: How much, in seconds, two readings of clocks may differ that were not set.
 CLOCK_S = 1.0
 #: By so much clocks of different nodes may differ, in seconds.

@@ -15,7 +15,8 @@ ATTACKS = (
     "tests/containers/test_locking.py", "tests/records/test_acting_user.py",
     "tests/containers/test_guarded.py", "tests/containers/test_admission.py",
     "tests/containers/test_store.py", "tests/records/test_foreign_output.py",
-    "tests/reframe_checks/test_guest.py",
+    "tests/reframe_checks/test_guest.py", "tests/records/test_environment.py",
+    "tests/records/test_bombs.py",
 )  # fmt: skip
 
 

@@ -37,6 +37,7 @@ def audit(
     from analysis.history.audit import (
         absent,
         audit_table,
+        audited,
         references_table,
         resting_series,
         series_table,
@@ -44,14 +45,13 @@ def audit(
     from analysis.history.index import history_rows
     from analysis.tables.terminal import show
     from records.base import CampaignError
-    from records.proof import proof_in
 
     folders = asked(runs, sites, campaign, site)
     proofs = []
     for number, folder in enumerate(folders, 1):
         if sys.stderr.isatty():
             print(f"\r{number} of {len(folders)} campaigns", end="", file=sys.stderr)
-        proofs.append(proof_in(folder))
+        proofs.append(audited(folder))
     if sys.stderr.isatty():
         print(file=sys.stderr)
     by_name = {one.campaign: one for one in proofs}

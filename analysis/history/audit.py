@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
+from analysis.history.campaign_rows import KEPT, are_changed
 from analysis.history.series import SERIES
 from analysis.tables.table import COUNT, JOINED, Column, Row, Table
+from records.acting_user import rights_of_owner
 from records.base import CampaignError
 from records.manifest import read_manifest
-from records.proof import Doubt, Proof
+from records.proof import ROWS_CHANGED, Doubt, Proof, proof_in
 from records.references import ACCEPTED, PROPOSED, load
 
 #: The name of a campaign's folder within a text.
@@ -42,6 +44,21 @@ def folders_of_site(folders: Iterable[Path], site: str) -> list[Path]:
             of_site = folder.name.partition("-")[2].startswith(f"{site}-")
         found += [folder] if of_site else []
     return found
+
+
+def audited(folder: Path) -> Proof:
+    """Return what speaks against a campaign, the rows that histories take from it included."""
+    proof = proof_in(folder)
+    try:
+        with rights_of_owner(folder):
+            changed = are_changed(folder)
+    except (CampaignError, OSError):
+        # The proof says so.
+        return proof
+    if not changed:
+        return proof
+    said = f"what histories take from it ({KEPT}) is not what its launches give; remove that file"
+    return replace(proof, doubts=(*proof.doubts, Doubt(ROWS_CHANGED, said)))
 
 
 def absent(name: str) -> Proof:

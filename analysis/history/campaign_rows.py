@@ -2,7 +2,8 @@
 
 A campaign's end writes them next to its tables, where a history that does not have them yet reads
 them. They count as long as the campaign's manifest and the list of its launches are as they were,
-which their stamp says; a change within a launch's folder, which nothing here makes, goes unnoticed.
+which their stamp says; a change within a launch's folder, which nothing here makes, is noticed by
+`make audit` alone, and so is one of the rows themselves.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import io
 import math
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -257,6 +258,39 @@ def kept_rows(folder: Path) -> list[dict[str, Any]]:
         | {k: v for k, v in row.items() if k not in ("folder", "stamp")}
         for row in rows
     ]
+
+
+def are_changed(folder: Path) -> bool:
+    """Return whether rows are kept of a campaign, as it is now, that its launches do not give.
+
+    What is kept of an earlier state, or cannot be read, is made anew by who needs it; of a campaign
+    without raw output nobody can tell. Raises CampaignError where the campaign cannot be read.
+    """
+    try:
+        kept = pl.read_parquet(folder / KEPT)
+    except (OSError, pl.exceptions.PolarsError):
+        return False
+    stamp = stamp_of(folder)
+    is_of_now = kept.schema == pl.Schema(COLUMNS) and set(kept["stamp"]) == {stamp}
+    if not is_of_now or read_manifest(folder).raw_removed_utc:
+        return False
+    campaign = read_campaign(folder)
+    rows = again_of(campaign.manifest) or rows_of(campaign)
+    given = pl.DataFrame([row | {"stamp": stamp} for row in rows], COLUMNS)
+    return len(given) != len(kept) or not all(
+        map(is_alike, kept.iter_rows(named=True), given.iter_rows(named=True))
+    )
+
+
+def is_alike(kept: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    """Return whether rows say the same, whatever libraries computed them; doubts come later."""
+    return all(
+        math.isclose(value, given[name], rel_tol=1e-9)
+        if isinstance(value, float) and isinstance(given[name], float)
+        else value == given[name]
+        for name, value in kept.items()
+        if name != "doubts"
+    )
 
 
 def summarise(folder: Path, stamp: str) -> list[dict[str, Any]]:

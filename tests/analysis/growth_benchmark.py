@@ -30,7 +30,14 @@ from records.kept import read_records
 from records.manifest import read_manifest
 from tests.analysis.support import curves as drawn
 from tests.analysis.support.commands import costs_of_foreign, costs_of_pair, perflogs_of
-from tests.analysis.support.costs import MOST_EXPONENT, Cost, cost_of, growth, largest_within
+from tests.analysis.support.costs import (
+    MOST_EXPONENT,
+    Cost,
+    cost_of,
+    growth,
+    largest_within,
+    start_of,
+)
 from tests.analysis.support.large import write_large
 from tests.analysis.support.nights import CELLS, costs_of_nights, make
 from tests.analysis.support.synthetic import SIZES, TWICE, Synthetic
@@ -149,7 +156,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     every = " ".join(AXES)
     parser.add_argument("--axes", default=every, help=f"such as rounds=3,30,300; all: {every}")
-    parser.add_argument("--repeat", type=int, default=3, help="how often the two largest are run")
+    parser.add_argument("--repeat", type=int, default=3, help="how often each size is run")
     parser.add_argument(
         "--curves",
         type=Path,
@@ -179,7 +186,7 @@ def parsed() -> argparse.Namespace:
     if few := [name for name, sizes in options.axes.items() if len(sizes) < 3]:
         parser.error(f"{few[0]} needs three sizes: the smallest stands for a start")
     if options.repeat < 1:
-        parser.error("the two largest sizes are run once at least")
+        parser.error("each size is run once at least")
     return options
 
 
@@ -230,15 +237,14 @@ def grown(axis: str, sizes: list[int], repeat: int, curves: Path | None) -> list
     beyond = []
     with tempfile.TemporaryDirectory(prefix="wyeast-growth-") as temporary:
         for size in sizes:
-            often = repeat if size in sizes[-2:] else 1
-            for name, costs in measured(axis, size, Path(temporary), often).items():
+            for name, costs in measured(axis, size, Path(temporary), repeat).items():
                 found[name][size] = costs
                 told: tuple[str, ...] = ()
                 if size == sizes[-1]:
                     power = growth(
                         found[name][sizes[-2]], costs,
                         (size - sizes[0]) / (sizes[-2] - sizes[0]),
-                        found[name][sizes[0]][0].cpu_s,
+                        start_of(found[name]).cpu_s,
                     )  # fmt: skip
                     largest = largest_within(found[name], power.value, PATIENCE_S, ROOM_BYTES)
                     told = (

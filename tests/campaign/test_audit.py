@@ -5,16 +5,20 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 import yaml
 
+from analysis.history.audit import audited
+from analysis.history.campaign_rows import KEPT, keep_rows, stamp_of
 from campaign import __main__ as campaigns
 from campaign import beginning, measuring, retention
 from records import schedule
+from records.campaign import read_campaign
 from records.events import Entry, Resumed
 from records.journal import FILE, NOTHING
 from records.kept import kept_launches
-from records.proof import clock_steps, proof_in
+from records.proof import ROWS_CHANGED, clock_steps, proof_in
 from records.references import ACCEPTED
 from tests.analysis.support.in_process import analysis
 from tests.analysis.support.synthetic import Synthetic, Truth
@@ -226,6 +230,23 @@ def test_references_and_histories_that_rest_on_unproven_campaigns_are_told(
     # The sample is nobody's campaign here.
     shutil.copytree(unproven / names[1], unproven / "sample")
     assert "sample is" not in said("audit", *where)[1]
+
+
+def test_rows_of_a_history_that_its_launches_do_not_give_are_damage(unproven: Path) -> None:
+    folder = sorted(unproven.iterdir())[0]
+    before = audited(folder).words
+    keep_rows(read_campaign(folder), stamp_of(folder))
+    assert audited(folder).words == before
+    rows = pl.read_parquet(folder / KEPT)
+    rows.with_columns(pl.col("level") + 1e-6).write_parquet(folder / KEPT)
+    assert audited(folder).words == f"{str(before).replace('unproven', 'damaged')}, {ROWS_CHANGED}"
+    code, out, _ = said("audit", "--runs", unproven, "--campaign", folder.name)
+    assert code == 1 and "is not what its launches give; remove that file" in out
+    # Nobody takes rows of an earlier state.
+    rows.with_columns(pl.col("level") + 1, pl.lit("earlier").alias("stamp")).write_parquet(
+        folder / KEPT
+    )
+    assert audited(folder).words == before
 
 
 def test_history_and_regress_show_what_is_unproven(unproven: Path) -> None:

@@ -110,7 +110,7 @@ def test_a_disk_without_locks_is_refused_and_nothing_is_measured(
 ) -> None:
     play_here(monkeypatch)
     with failing_disk(tmp_path / "disk", played / "runs", no_locks=True) as disk:
-        with pytest.raises(CampaignError, match="cannot be written: No locks available"):
+        with pytest.raises(CampaignError, match="cannot be written: its file system has no locks"):
             beginning.new_campaign(campaigns.arguments(["--rounds=1"]))
         [campaign] = disk.path.iterdir()
         assert not (campaign / FILE).exists() and not (campaign / MANIFEST).exists()

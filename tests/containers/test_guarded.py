@@ -86,9 +86,15 @@ def test_what_is_mounted_later_is_not_seen(tmp_path: Path) -> None:
     assert done.stdout == "began\n", done.stderr
 
 
-@pytest.mark.parametrize(("options", "has_one"), [([], False), (["--sharens"], True)])
+@pytest.mark.parametrize(
+    ("options", "has_one"),
+    [([], False), (["--sharens"], True), (["/opt/wyeast/bin/lam_ranks"], True)],
+)
 def test_a_program_has_no_further_user_namespace(options: list[str], has_one: bool) -> None:
-    """Where ranks in several containers share one, the containers have to find it."""
+    """Where ranks in several containers share one, the containers have to find it.
+
+    LAM's and PVM's daemons refuse to run as root.
+    """
     words = ["apptainer", "exec", *options]
     started = 'exec unshare --user --map-root-user unshare --user "$0" tried'
     done = subprocess.run(

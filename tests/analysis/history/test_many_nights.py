@@ -110,7 +110,9 @@ def test_the_largest_that_somebody_would_wait_for(
     power: float, cpu_s: float, memory_bytes: float, largest: float
 ) -> None:
     found = {
-        10: [Cost(1.0, 1.0, 10**6)], 510: [Cost(3.5, 6.0, 5 * 10**8)],
+        # What disturbed one start makes no other command seem to grow faster.
+        10: [Cost(9.0, 3.0, 10**6), Cost(1.0, 1.0, 10**6)],
+        510: [Cost(3.5, 6.0, 5 * 10**8)],
         # On a busy machine it takes long, and no more of its processors.
         1010: [Cost(99.0, 11.0, 10**9), Cost(12.0, 12.0, 10**9)],
     }  # fmt: skip

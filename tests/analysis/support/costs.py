@@ -58,6 +58,11 @@ def growth(less: Sequence[Cost], more: Sequence[Cost], times: float, start_s: fl
     )
 
 
+def start_of(found: Mapping[int, Sequence[Cost]]) -> Cost:
+    """Return what the smallest size costs: its quickest repetition, as what is added is scatter."""
+    return min(found[min(found)], key=lambda one: one.cpu_s)
+
+
 def largest_within(
     found: Mapping[int, Sequence[Cost]], power: float, cpu_s: float, memory_bytes: float
 ) -> float:
@@ -69,7 +74,7 @@ def largest_within(
     """
     smallest, *_, second, last = sorted(found)
     power = max(power, 1.0)
-    start, most = found[smallest][0], found[last]
+    start, most = start_of(found), found[last]
     beyond_s = max(min(one.cpu_s for one in most) - start.cpu_s, 1e-9)
     longer: float = (max(cpu_s - start.cpu_s, 0.0) / beyond_s) ** (1 / power)
     less, more = (max(one.memory_bytes for one in found[size]) for size in (second, last))
