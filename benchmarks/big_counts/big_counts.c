@@ -24,7 +24,7 @@ static const option options[] = {
     {.name = "method", .kind = OPTION_CHOICES, .value = &methods, .initial = "all",
      .names = counting_names,
      .help = "calls with large counts, a type that has all bytes, or pieces of 1 GiB"},
-    {.name = "sizes", .kind = OPTION_SIZES, .value = &sizes, .initial = "8",
+    {.name = "sizes", .kind = OPTION_SIZES, .value = &sizes, .initial = "8", .most = 1LL << 40,
      .help = "message sizes in bytes; an int counts up to 2147483647"},
     SAMPLING_OPTIONS(plan, "100", "barrier"),
 };

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* MPI counts are int, and a size is a count of MPI_BYTE. */
-#define LARGEST_MESSAGE ((long long)INT_MAX)
 #define MOST_SIZES ((size_t)100000)
 
 int complain(complaint *about, const char *format, ...)
@@ -62,7 +60,8 @@ static int append_size(const char *option, size_list *list, size_t size, complai
     return 0;
 }
 
-int parse_sizes(const char *option, const char *text, size_list *list, complaint *about)
+int parse_sizes(const char *option, const char *text, long long most, size_list *list,
+                complaint *about)
 {
     char *copy = strdup(text);
     if (!copy)
@@ -81,11 +80,11 @@ int parse_sizes(const char *option, const char *text, size_list *list, complaint
         complain(about, "%s %.80s: write one number or FIRST:LAST:STEP", option, text);
         goto out;
     }
-    if (parse_number(option, parts[0], 0, LARGEST_MESSAGE, &first, about))
+    if (parse_number(option, parts[0], 0, most, &first, about))
         goto out;
     last = first;
-    if (count == 3 && (parse_number(option, parts[1], 0, LARGEST_MESSAGE, &last, about) ||
-                       parse_number(option, parts[2], 1, LARGEST_MESSAGE, &step, about)))
+    if (count == 3 && (parse_number(option, parts[1], 0, most, &last, about) ||
+                       parse_number(option, parts[2], 1, most, &step, about)))
         goto out;
     if (last < first) {
         complain(about, "%s %.80s: the range is empty, it ends before it begins", option, text);

@@ -28,8 +28,9 @@ typedef struct {
 } size_list;
 
 /* Append FIRST, or FIRST:LAST:STEP, to a list: of message sizes, or of other whole numbers. Returns
- * 0, or -1 with a sentence. */
-int parse_sizes(const char *option, const char *text, size_list *list, complaint *about);
+ * 0, or -1 with a sentence, as for one above `most`. */
+int parse_sizes(const char *option, const char *text, long long most, size_list *list,
+                complaint *about);
 
 /* The largest value of a list; 0 of an empty one. */
 size_t largest_size(const size_list *list);

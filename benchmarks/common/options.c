@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +70,9 @@ static int parse_option(const option *option, const char *text, complaint *about
                               option->most ? (double)option->most : LARGEST_FRACTION,
                               option->value, about);
     case OPTION_SIZES:
-        return parse_sizes(dashed, text, option->value, about);
+        /* Counts are ints, and a size is a count of MPI_BYTE, unless the table says more. */
+        return parse_sizes(dashed, text, option->most ? option->most : INT_MAX, option->value,
+                           about);
     case OPTION_CHOICE:
         if (!known_name(option, text))
             return no_such_name(option, text, about);

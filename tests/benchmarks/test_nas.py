@@ -162,7 +162,7 @@ def test_no_pass_over_the_keys_is_timed_that_npb_has_not(one: Built, tmp_path: P
         copy = tmp_path / name
         shutil.copytree(PROJECT / "benchmarks", copy, ignore=shutil.ignore_patterns("build"))
         path = copy / "nas" / "is.c"
-        count = "of_value[((unsigned)s->received[i] - smallest){}]++;"
+        count = "of_value[((unsigned)received[i] - smallest){}]++;"
         assert count.format(" & inside") in path.read_text()
         path.write_text(path.read_text().replace(count.format(" & inside"), count.format(index)))
         changed = Built(one.implementation, one.prefix, tmp_path / f"build-{name}")

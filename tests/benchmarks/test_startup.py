@@ -14,10 +14,10 @@ from tests.benchmarks.test_programs import read
 pytestmark = pytest.mark.real
 
 
-@pytest.mark.parametrize("ranks", [2, 5])
-def test_times_of_every_rank(built: Built, ranks: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("ranks", "how"), [(2, []), (5, []), (3, ["--sessions"])])
+def test_times_of_every_rank(built: Built, ranks: int, how: list[str], tmp_path: Path) -> None:
     began = time.time()
-    done = built.run("startup", ranks=ranks)
+    done = built.run("startup", *how, ranks=ranks)
     ended = time.time()
     assert done.returncode == 0, done.stderr
     read(done.stdout, tmp_path / "out")
@@ -29,7 +29,7 @@ def test_times_of_every_rank(built: Built, ranks: int, tmp_path: Path) -> None:
         # Times in the output are cut to microseconds.
         assert began - 1e-5 <= entered < initialised <= ended
     assert result.initialised_s[0] <= result.last_integer_s <= ended
-    assert output.header.parameters == {"since_s": None}
+    assert output.header.parameters == {"since_s": None, "sessions": bool(how)}
 
 
 def test_durations_since_the_launch(built: Built, tmp_path: Path) -> None:
