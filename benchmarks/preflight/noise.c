@@ -154,7 +154,7 @@ static void sleep_for(double seconds)
 
 long print_noise(double seconds, const ranks_alike *of_host)
 {
-    int of_node, hosts, number, failed = 0;
+    int of_node, hosts, number, failed_here = 0, failed;
     noise_seen own = {.deviation = -1.0}, *all = NULL;
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Comm_rank(of_host->sharing, &of_node);
@@ -162,11 +162,11 @@ long print_noise(double seconds, const ranks_alike *of_host)
         rank_place here;
         find_place(&here);
         memcpy(own.host, here.host, sizeof own.host);
-        failed = look(seconds, &own);
+        failed_here = look(seconds, &own);
     } else {
         sleep_for(seconds + 1.5e-9 * CALIBRATING_NS);
     }
-    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    MPI_Allreduce(&failed_here, &failed, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (failed)
         return -1;
     if (of_node != 0)
