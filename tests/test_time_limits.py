@@ -27,6 +27,7 @@ WORK = {
     "cluster/scrontab.py": {"compile_in"},
     "cluster/slurm.py": {"start_munge", "start_controller", "stop_controller"},
     "containers/apptainer.py": {"_unpack", "_assemble"},
+    "cluster/accounts.py": {"give_to_job_user"},
     "containers/apt.py": {"has", "run"},
     "containers/bases.py": {"pack"},
     "containers/commands.py": {"run_logged"},
@@ -45,6 +46,7 @@ WORK = {
     "costs/twins.py": {"measure"},
     "records/mounts.py": {"mount"},
     "records/nodes.py": {"of_this_machine"},
+    "reframe_checks/bin/foreign.py": {"rmtree"},
     "spack_repo/wyeast/linkage.py": {"loaded"},
 }
 ROOMS = ("analysis", "campaign", "cluster", "containers", "costs", "documentation", "inference",

@@ -346,7 +346,8 @@ def test_make_installs_two_builds_side_by_side(built: Built, tmp_path: Path) -> 
     installed = {path.name for path in (tmp_path / "opt/wyeast/bin").iterdir()}
     assert installed == {
         "pingpong", "preflight", "startup", "hpl_dat", "collective", "pairs", "some_to_some",
-        "halo", "neighbours", "node_pairs", "one_sided", "echo", "emulator", "stream", "su3",
+        "halo", "neighbours", "node_pairs", "one_sided", "passive_target", "layouts", "threads",
+        "big_counts", "files", "echo", "emulator", "stream", "su3",
         "profiled", "nas_ep", "nas_is", "nas_cg", "nas_mg", "nas_ft",
         "nas_lu", "nas_sp", "nas_bt",
     }  # fmt: skip

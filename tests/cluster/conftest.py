@@ -82,8 +82,8 @@ class Campaign:
             self.process.communicate(timeout=1200)
 
     def folder(self) -> Path:
-        [path] = (self.root / "runs").glob(f"*-virtual-{self.name}")
-        return path
+        # An earlier one of this name is of tests that were killed.
+        return max((self.root / "runs").glob(f"*-virtual-{self.name}"))
 
     def launches(self, experiment: str = "") -> list[Launch]:
         """Return what it has kept, in the order of measuring."""

@@ -80,7 +80,7 @@ def test_status_shows_the_nodes(cluster: Cluster) -> None:
     [
         (["--nodes=0"], "NODES=0: give a number from 1"),
         (["--nodes=many"], "NODES=many: give a number"),
-        (["--link=56k"], "LINK=56k is unknown; choose one of: 100mbit"),
+        (["--link=56k"], "LINK=56k is unknown; choose one of: 10mbit, 100mbit"),
     ],
 )
 def test_wrong_wishes_get_a_sentence(options: list[str], sentence: str) -> None:
