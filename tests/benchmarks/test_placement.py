@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from records.ending import Told, by_rank, numbers_of, told_in
+from records.ending import ToldAtEnd, by_rank, numbers_of, told_in
 from records.noise import Noise
 from records.program_output import read_program_output
 from tests.benchmarks.conftest import Built
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.real
 PING_PONG = ["pingpong", "--sizes", "1024", "--iterations", "20"]
 
 
-def told(built: Built, out: Path, program: list[str], *before: str) -> Told:
+def told(built: Built, out: Path, program: list[str], *before: str) -> ToldAtEnd:
     name, *arguments = program
     done = built.run_command([*before, str(built.build / "bin" / name), *arguments])
     assert done.returncode == 0, done.stderr
