@@ -44,15 +44,6 @@ def by_rank(runs: Sequence[tuple[Entry, int]]) -> Iterator[Entry]:
     return (entry for entry, ranks in runs for _ in range(ranks))
 
 
-def numbers_of(ranges: str) -> frozenset[int]:
-    """Return the numbers that a list such as `0-3,8` has."""
-    found: set[int] = set()
-    for part in filter(None, ranges.split(",")):
-        first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return frozenset(found)
-
-
 class RankPlaces(Record):
     """On which host each rank was, and on what of it it might run.
 

@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from records.ending import RankPlaces, by_rank, numbers_of
+from records.base import numbers_of
+from records.ending import RankPlaces, by_rank
 
 #: Of each rank: the number of its node, and what it may run on, by numbers that begin anew.
 Pattern = tuple[tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], int], ...]

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from records.base import Header
+from records.base import Header, numbers_of
 from records.communication import Topology
 
 #: What two ranks of a host share at least, and two of different hosts.
 HOST, NETWORK = "host", "network"
-
-
-def numbers_of(ranges: str) -> frozenset[int]:
-    """Return the numbers of a list with ranges, such as 0-3,8."""
-    found: set[int] = set()
-    for part in filter(None, ranges.split(",")):
-        first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return frozenset(found)
 
 
 def processors_of(header: Header) -> list[frozenset[int]]:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from records.ending import ToldAtEnd, by_rank, numbers_of, told_in
+from records.base import numbers_of
+from records.ending import ToldAtEnd, by_rank, told_in
 from records.noise import Noise
 from records.program_output import read_program_output
 from tests.benchmarks.conftest import Built

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from records.ending import End, ProcessorWait, RankPlaces, ToldAtEnd, by_rank, numbers_of, told_in
+from records.base import numbers_of
+from records.ending import End, ProcessorWait, RankPlaces, ToldAtEnd, by_rank, told_in
 from tests.whole_records import launch
 
 PLACEMENT = {

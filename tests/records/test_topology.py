@@ -4,7 +4,7 @@ import pytest
 
 from records.base import Header
 from records.communication import Topology
-from records.topology import Nearness, numbers_of
+from records.topology import Nearness
 
 #: Two packages of two cores of two threads; each core has its caches, each package an L3 cache.
 TWO_PACKAGES = Topology.model_validate({
@@ -49,7 +49,3 @@ def test_the_nearest_and_the_farthest() -> None:
     assert near.nearest_and_farthest(four) == ("core", "network")
     assert near.nearest_and_farthest(header(["a"], [[0]])) is None
     assert near.nearest_and_farthest(header(["a", "a"], [[0], []])) is None
-
-
-def test_ranges() -> None:
-    assert numbers_of("0-2,8") == {0, 1, 2, 8} and numbers_of("") == set()
