@@ -8,6 +8,7 @@ late: by how much a message that comes at any moment finds its rank without a pr
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from inference.intervals import median
@@ -42,14 +43,16 @@ class Waits:
         late_s = float("inf") if record.program in COMPUTING else messages * record.waiting.delay_s
         self.late_s.append(late_s)
 
-    def shortest_s(self) -> float:
+    def shortest_s(self, has_times: bool) -> float:
         """Return the shortest time that counts: infinite where none does.
 
-        Over all launches together: leaving out those that waited longer would be a choice by what
-        came of them.
+        Where there are no times of operations, as of rates, a share of the time that ranks may
+        wait decides. Over all launches together: leaving out those that waited longer would be a
+        choice by what came of them.
         """
         if self.unknown or not self.shares:
             return float("inf")
-        if median(self.shares) < MOST_WAITED:
-            return 0.0
-        return median(self.late_s) / MOST_WAITED
+        late_s = median(self.late_s)
+        if has_times and math.isfinite(late_s):
+            return late_s / MOST_WAITED
+        return 0.0 if median(self.shares) < MOST_WAITED else float("inf")
