@@ -103,8 +103,8 @@ def library(campaign: CampaignArgument, pager: PagerOption = True) -> None:
 @app.command()
 def nodes(campaign: CampaignArgument, pager: PagerOption = True) -> None:
     """Print which nodes and which links between them are slow, and nodes' own rates."""
-    from analysis.models.node_pairs import node_pairs_in
-    from analysis.models.node_tables import tables_of_nodes
+    from analysis.models.nodes.pairs import node_pairs_in
+    from analysis.models.nodes.tables import tables_of_nodes
     from analysis.tables.terminal import show
 
     found = campaign_of(campaign, with_outputs=True)

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from analysis.models.node_pairs import (
+from analysis.models.nodes.pairs import (
     MEASURES,
     Judged,
     JudgedPairs,

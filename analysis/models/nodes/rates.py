@@ -39,7 +39,7 @@ def rates_in(campaign: Campaign) -> Rates:
     """Return the rates that a campaign measured, by implementation."""
     found: Rates = defaultdict(list)
     for launch in campaign.sound():
-        # Those of all nodes at once are shown by node (node_tables.py).
+        # Those of all nodes at once are shown by node (tables.py).
         record = launch.record
         if isinstance(launch.output, ProgramOutput) and not (
             record.oversubscribed or record.nodes > 1
