@@ -90,11 +90,11 @@ def overlap(campaign: CampaignArgument, pager: PagerOption = True) -> None:
 @app.command()
 def library(campaign: CampaignArgument, pager: PagerOption = True) -> None:
     """Print what the libraries say of themselves, and what their ranks have in common."""
-    from analysis.models.library_choices import placement_table, variables_table
+    from analysis.models.library_choices import nearness_table, variables_table
     from analysis.tables.terminal import show
 
     found = campaign_of(campaign, with_outputs=True)
-    tables = [one for one in (variables_table(found), placement_table(found)) if one.rows]
+    tables = [one for one in (variables_table(found), nearness_table(found)) if one.rows]
     if not tables:
         fail(f"{found.path.name} has no sound preflight whose program asked the library")
     show(tables, pager)
