@@ -273,7 +273,8 @@ def compare_campaigns(
             for one in own:
                 of_launches[one.rule.name, str(one.before), str(one.after)].append(one)
             step = max(ours.step(pair[0]), theirs.step(pair[1]))
-            unjudged = OVERSUBSCRIBED if theirs.oversubscribed else ""
+            is_over = ours.oversubscribed or theirs.oversubscribed
+            unjudged = OVERSUBSCRIBED if is_over else ""
             sample = (list(sides[0].values()), list(sides[1].values()))
             rows.append(
                 ComparedCell(
@@ -282,7 +283,7 @@ def compare_campaigns(
                     nodes=theirs.launches[pair[1]].record.nodes,
                 )
             )  # fmt: skip
-            if not theirs.oversubscribed:
+            if not is_over:
                 key = (compared()[experiment].group_of(theirs.launch.record.parameters), pair[1])
                 record = theirs.launch.record
                 grouped[key].append(
