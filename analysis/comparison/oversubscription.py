@@ -1,5 +1,8 @@
 """Which times of launches with more ranks than processors say something about the library.
 
+So do launches whose ranks were all put on fewer cores than they are, as the ranks see it at their
+end: an MPI's binding, or the scheduler's, may do that where a site has enough.
+
 Ranks that wait for a processor are not timed waiting for messages. Whether they did is measured
 (records/ending.py). A rank that has nothing to do may give its processor away, as MPIs do that are
 told to, and then waits most of its time without being late for anything. So what counts is how
@@ -23,19 +26,24 @@ COMPUTING = ("emulator", "su3")
 
 @dataclass
 class Waits:
-    """What the launches of an implementation in a cell, with more ranks than processors, waited.
+    """What the launches of an implementation in a cell waited for processors.
 
-    `late_s` is by how much an operation of the launch may have been late.
+    That counts where there were more ranks than processors, or than cores that ranks were put on,
+    in any launch. `late_s` is by how much an operation of the launch may have been late.
     """
 
+    shares_cores: bool = False
     unknown: int = 0
     shares: list[float] = field(default_factory=list)
     late_s: list[float] = field(default_factory=list)
 
     def add(self, record: LaunchRecord) -> None:
         """Add a launch."""
+        self.shares_cores |= record.shares_cores and (
+            record.has_more_ranks or record.waiting is not None
+        )
         if record.waiting is None:
-            self.unknown += 1
+            self.unknown += record.has_more_ranks
             return
         self.shares.append(record.waiting.share)
         messages = MESSAGES_OF_A_RANK * record.ranks
@@ -48,6 +56,8 @@ class Waits:
         Over all launches together: leaving out those that waited longer would be a choice by what
         came of them.
         """
+        if not self.shares_cores:
+            return 0.0
         if self.unknown or not self.shares:
             return float("inf")
         if median(self.shares) < MOST_WAITED:

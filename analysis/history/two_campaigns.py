@@ -277,8 +277,8 @@ def compare_campaigns(
             is_over = ours.oversubscribed or theirs.oversubscribed
             unjudged = OVERSUBSCRIBED if is_over else ""
             if is_over and not ours.oversubscribed and not images:
-                said = f"{before.path.name} judged it; {WAITED}"
-                lost.append(UntoldCell(theirs.name, experiment, pair[1], said, "not judged"))
+                why = f"{before.path.name} judged it; {WAITED}"
+                lost.append(UntoldCell(theirs.name, experiment, pair[1], why, "not judged"))
             sample = (list(sides[0].values()), list(sides[1].values()))
             rows.append(
                 ComparedCell(
