@@ -11,11 +11,13 @@ late: by how much a message that comes at any moment finds its rank without a pr
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from inference.intervals import median
+from records.campaign import Campaign
 from records.ending import MOST_WAITED
-from records.launch import LaunchRecord
+from records.launch import Launch, LaunchRecord
 
 #: An operation waits for so many messages of each rank, one after the other, at most: a sum of long
 #: vectors goes around the ring of ranks twice.
@@ -63,3 +65,21 @@ class Waits:
         if median(self.shares) < MOST_WAITED:
             return 0.0
         return median(self.late_s) / MOST_WAITED
+
+
+def cells_that_waited(campaign: Campaign) -> frozenset[str]:
+    """Return the cells in which some implementation's ranks waited too long for all times to count.
+
+    By the cell, of all implementations: to leave out those launches that waited would leave out an
+    implementation, or its slower rounds, and keep what it is held against.
+    """
+    waits: dict[tuple[str, str], Waits] = defaultdict(Waits)
+    for launch in campaign.sound():
+        waits[launch.record.cell, launch.record.implementation].add(launch.record)
+    return frozenset(cell for (cell, _), own in waits.items() if own.shortest_s() > 0)
+
+
+def without_waiting(campaign: Campaign) -> list[Launch]:
+    """Return the sound launches without those of cells whose ranks waited for processors."""
+    waited = cells_that_waited(campaign)
+    return [launch for launch in campaign.sound() if launch.record.cell not in waited]
