@@ -53,6 +53,28 @@ def test_below_five_percent_a_launch_counts_whatever_its_ranks(tmp_path: Path) -
     assert not judged(most)
 
 
+#: Two ranks, and the one core that both were put on, or one for each.
+ONE_CORE = {"hosts": [["a", 2]], "processors": [["3", 2]], "cores": [["3", 2]],
+            "sockets": [["0", 2]], "numa_nodes": [["0", 2]]}  # fmt: skip
+APART = ONE_CORE | {"processors": [["3", 1], ["4", 1]], "cores": [["3", 1], ["4", 1]]}
+
+
+@pytest.mark.parametrize(
+    ("placement", "waiting", "is_judged"),
+    [(ONE_CORE, SPINNING, False), (ONE_CORE, LITTLE, True), (ONE_CORE, None, True),
+     (APART, SPINNING, True)],
+)  # fmt: skip
+def test_ranks_that_were_put_on_one_core_are_more_than_cores(
+    tmp_path: Path, placement: Any, waiting: Any, is_judged: bool
+) -> None:
+    """Where the machine has enough: an MPI bound them so. Others' load has no such placement."""
+    made = Synthetic(tmp_path / "c", TWICE, rounds=6, pairs=["Send/Recv"]).write()
+    for path in made.glob("launches/*PointToPoint*alpha*/launch.json"):
+        facts = json.loads(path.read_text()) | {"placement": placement}
+        path.write_text(json.dumps(facts | ({"waiting": waiting} if waiting else {})))
+    assert len(judged(compare(read_campaign(made)))) == (3 if is_judged else 0)
+
+
 def test_ranks_that_give_the_processor_away_are_compared_where_they_cannot_be_late(
     tmp_path: Path,
 ) -> None:
