@@ -20,7 +20,7 @@ from pathlib import Path
 
 from containers import apt, programs
 from containers.ending import exit_code
-from containers.guarded import BEFORE_DEV, MEMORY
+from containers.guarded import BEFORE_DEV, MEMORY, TERMINALS
 from containers.programs import ProvisionError
 from records import environment, layout
 from records.causes import sentence_in
@@ -51,6 +51,8 @@ OF_THE_KERNEL = (
     "sys",
     "sysrq-trigger",
 )
+#: A folder of every kernel in which there never is anything, and which nobody can write.
+EMPTY = "/proc/tty/ldisc"
 #: Options of `exec` that have no value; every other one is given as one word, `--name=value`.
 FLAGS = (
     "--cleanenv", "--contain", "--ipc", "--no-home", "--pid", "--sharens", "--userns"
@@ -218,13 +220,12 @@ def command(*words: str | Path | Admitted) -> list[str]:
 
 
 def without_terminals() -> list[str]:
-    """Return the options that take the caller's terminals away, as for a launch (into_container).
+    """Return the option that takes all terminals away, as for a launch (into_container).
 
     What a program read there would be missing at the terminal, and what it wrote be obeyed by it.
+    One by one they could not be covered: they open and close at any time.
     """
-    own = (one.path for one in os.scandir("/dev/pts")
-           if one.name.isdigit() and one.stat().st_uid == os.geteuid())  # fmt: skip
-    return [mount_option(f"{BEFORE_DEV}/dev/null", path) for path in own]
+    return [mount_option(EMPTY, TERMINALS)] if os.path.isdir(TERMINALS) else []
 
 
 def _check_exec(words: tuple[str | Path | Admitted, ...]) -> None:

@@ -13,7 +13,15 @@ from pathlib import Path
 import pytest
 
 from containers import apptainer
-from containers.apptainer import Admitted, NotAdmitted, command, exec_options, guard, state_of
+from containers.apptainer import (
+    Admitted,
+    NotAdmitted,
+    command,
+    exec_options,
+    guard,
+    mount_option,
+    state_of,
+)
 
 PROJECT = Path(__file__).resolve().parents[2]
 #: What the project calls, by the file that asks for it and Apptainer's command.
@@ -212,6 +220,20 @@ def test_what_is_admitted_runs(image: Path) -> None:
 def test_what_may_start_an_image_is_not_called(image: Path, verb: str) -> None:
     with pytest.raises(NotAdmitted, match="may run code from an image"):
         command(verb, Admitted(image, state_of(image)))
+
+
+def test_whoever_is_not_root_gives_away_no_terminal_whichever_opens_or_closes(
+    image: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    place = image.parent / "pts"
+    monkeypatch.setattr(apptainer, "TERMINALS", str(place))
+    admitted = Admitted(image, state_of(image))
+    covers = mount_option("/proc/tty/ldisc", str(place))
+    assert covers not in command("exec", "--cleanenv", admitted)
+    place.mkdir()
+    assert command("exec", "--cleanenv", admitted).count(covers) == 1
+    assert not os.listdir("/proc/tty/ldisc")
 
 
 def test_what_is_not_admitted_does_not_run(image: Path) -> None:
