@@ -170,8 +170,17 @@ class NotAdmitted(ImageError):
 
 
 def state_of(path: Path) -> tuple[int, ...]:
-    """Return what distinguishes a file from one that replaced it, or was written, later."""
-    status = path.stat()
+    """Return what distinguishes a file from one that replaced it, or was written, later.
+
+    It is opened for that: NFS asks its server then, and else says what it knew before. Raises
+    OSError.
+    """
+    # What is no file at all does not block.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
     return (
         status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns,
     )  # fmt: skip

@@ -270,6 +270,20 @@ def replaced(path: Path) -> None:
     other.rename(path)
 
 
+def test_a_file_is_asked_for_its_state_once_it_is_open(
+    image: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its path alone NFS says what it knew before; and what is no file makes nobody wait."""
+    found, before = image.stat(), os.stat("/")
+    monkeypatch.setattr(Path, "stat", lambda path: before)
+    assert (found.st_ino, found.st_size, found.st_mtime_ns) == (
+        state_of(image)[1], state_of(image)[2], state_of(image)[3]
+    )  # fmt: skip
+    pipe = image.with_name("pipe")
+    os.mkfifo(pipe)
+    assert state_of(pipe)[2] == 0
+
+
 @pytest.mark.parametrize("change", [written, replaced, Path.unlink])
 def test_a_file_that_became_another_one_does_not_run(image: Path, change: object) -> None:
     admitted = Admitted(image, state_of(image))
