@@ -84,10 +84,10 @@ def placed(placement: RankPlaces) -> Placed:
 
 
 #: Of the placements that were looked at, by their place in memory, which keeping them holds.
-_CROWDED: dict[int, tuple[Placement, bool]] = {}
+_CROWDED: dict[int, tuple[RankPlaces, bool]] = {}
 
 
-def is_crowded(placement: Placement) -> bool:
+def is_crowded(placement: RankPlaces) -> bool:
     """Return whether ranks share cores of which there are fewer than they are."""
     found = _CROWDED.get(id(placement))
     if found is None:
