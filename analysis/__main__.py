@@ -147,7 +147,7 @@ def variability(
 def linpack(campaign: CampaignArgument = "latest", pager: PagerOption = True) -> None:
     """Print HPL's rates with spread, speedup and fraction of DGEMM, and nodes' own rates."""
     from analysis.models.linpack import hpl_in, hpl_table
-    from analysis.models.node_rates import node_table, rates_in
+    from analysis.models.nodes.rates import node_table, rates_in
     from analysis.tables.terminal import show
 
     found = campaign_of(campaign)
@@ -168,7 +168,7 @@ def linpack(campaign: CampaignArgument = "latest", pager: PagerOption = True) ->
 @app.command()
 def cycles(campaign: CampaignArgument = "latest", pager: PagerOption = True) -> None:
     """Print Linpack 100 and 1000 and the latency in cycles, next to ORNL's table of 1996."""
-    from analysis.models.node_rates import cycles_table, rates_in
+    from analysis.models.nodes.rates import cycles_table, rates_in
     from analysis.models.one_way_times import one_way_times
     from analysis.tables.terminal import show
 

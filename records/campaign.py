@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -361,17 +361,12 @@ def unmeasured(
 
 
 def cells_with(
-    campaign: Campaign, kinds: type | tuple[type, ...], oversubscribed: bool = False
+    launches: Iterable[Launch], kinds: type | tuple[type, ...]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the cells by implementation whose sound launches have results of some kinds.
-
-    With `oversubscribed` also those of more ranks than processors.
-    """
+    """Return the cells by implementation whose launches have results of some kinds."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
-    for launch in campaign.sound():
+    for launch in launches:
         if not isinstance(launch.output, ProgramOutput):
-            continue
-        if launch.record.oversubscribed and not oversubscribed:
             continue
         if any(isinstance(result, kinds) for result in launch.output.results):
             found[launch.record.implementation][launch.record.cell] = None

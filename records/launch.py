@@ -42,6 +42,7 @@ from records.image_file import ImageFile
 from records.manifest import ImageName, PlainName, Sha256, Utc
 from records.nodes import possible
 from records.npb import npb_output
+from records.placed import is_crowded
 from records.program_output import explain, program_output
 from records.values import FILE as VALUES
 from records.values import LaunchValues, Output, read_as, values_in, values_of
@@ -189,7 +190,14 @@ class LaunchRecord(AskedLaunch):
 
         Where nobody has measured how long, that there were is enough.
         """
-        return self.has_more_ranks and not (self.waiting and self.waiting.share < MOST_WAITED)
+        if self.waiting is None:
+            return self.has_more_ranks
+        return self.shares_cores and self.waiting.share >= MOST_WAITED
+
+    @property
+    def shares_cores(self) -> bool:
+        """Return whether ranks share cores: the site has fewer, or they were put on fewer."""
+        return self.has_more_ranks or bool(self.placement and is_crowded(self.placement))
 
     def stolen_share(self) -> float | None:
         """Return what part of the time that processors had work for a hypervisor took, if known.

@@ -83,6 +83,18 @@ def placed(placement: RankPlaces) -> Placed:
     )  # fmt: skip
 
 
+#: Of the placements that were looked at, by their place in memory, which keeping them holds.
+_CROWDED: dict[int, tuple[RankPlaces, bool]] = {}
+
+
+def is_crowded(placement: RankPlaces) -> bool:
+    """Return whether ranks share cores of which there are fewer than they are."""
+    found = _CROWDED.get(id(placement))
+    if found is None:
+        found = _CROWDED[id(placement)] = (placement, placed(placement).crowded > 0)
+    return found[1]
+
+
 def union_by(hosts: Sequence[str], runs: Sequence[tuple[str, int]]) -> list[int]:
     """Return of how many of something each node's ranks may use one or more."""
     found: dict[str, set[int]] = defaultdict(set)

@@ -70,7 +70,7 @@ def say_lost(lost: Sequence[UntoldCell]) -> None:
     from analysis.history.lost_cells import lost_sentences
 
     for sentence in lost_sentences(lost):
-        print(f"not measured: {sentence}", file=sys.stderr)
+        print(sentence, file=sys.stderr)
 
 
 def explained(before: Campaign, after: Campaign, images: str | None) -> Explanation:
@@ -307,9 +307,10 @@ def regress(
 
     Exit with 3 if anything became worse, 1 on an error or for what could not be measured, 5 if a
     comparison was inconclusive or could not have seen a slowdown of --slowdown, or something that
-    was measured before is still to be measured or had no room in a budget, else with 0.
+    was measured before is still to be measured or had no room in a budget, or something that was
+    judged before is not now, else with 0.
     """
-    from analysis.history.limits import caveats_of, without_refused
+    from analysis.history.limits import caveats_of, no_longer_judged, without_refused
     from analysis.history.lost_cells import lost_since
     from analysis.history.regressions import (
         inconclusive_sentence,
@@ -339,6 +340,7 @@ def regress(
             frame = rows_of_history(runs, rebuild=False)
             lost = lost_since(new, frame, runs)
             frame, refused = without_refused(new, frame, runs)
+            lost += no_longer_judged(new, frame)
             apart = {(one.cell, one.implementation) for one in refused}
             rows = [row for row in against_history(new, frame)
                     if (row.cell, row.verdict.implementation) not in apart]  # fmt: skip
@@ -371,12 +373,14 @@ def regress(
         print(f"regression: {one.row.cell}, {one.row.verdict.implementation}: {one.sentence}")
     apart = {(one.cell, one.implementation) for one in refused}
     blind = [one for one in found if is_blind(one)]
+    unmeasured = [one for one in lost if one.kind != "not judged"]
     for line in [*power_sentences(told, slowdown), *inconclusive_sentence(found)]:
         print(line)
     print(
         f"{len(bad)} regressions in {len(told)} conclusive comparisons of cells and "
         f"implementations; {len(found) - len(told)} inconclusive, {len(apart)} not compared, "
-        f"{len(lost)} not measured"
+        f"{len(unmeasured)} not measured"
+        + (f", {len(lost) - len(unmeasured)} no longer judged" if lost != unmeasured else "")
     )
     kinds = {one.kind for one in lost}
     unseen = COULD_NOT_SEE if blind or kinds - {"lost"} else 0

@@ -90,11 +90,11 @@ def overlap(campaign: CampaignArgument, pager: PagerOption = True) -> None:
 @app.command()
 def library(campaign: CampaignArgument, pager: PagerOption = True) -> None:
     """Print what the libraries say of themselves, and what their ranks have in common."""
-    from analysis.models.library_choices import placement_table, variables_table
+    from analysis.models.library_choices import nearness_table, variables_table
     from analysis.tables.terminal import show
 
     found = campaign_of(campaign, with_outputs=True)
-    tables = [one for one in (variables_table(found), placement_table(found)) if one.rows]
+    tables = [one for one in (variables_table(found), nearness_table(found)) if one.rows]
     if not tables:
         fail(f"{found.path.name} has no sound preflight whose program asked the library")
     show(tables, pager)
@@ -103,8 +103,8 @@ def library(campaign: CampaignArgument, pager: PagerOption = True) -> None:
 @app.command()
 def nodes(campaign: CampaignArgument, pager: PagerOption = True) -> None:
     """Print which nodes and which links between them are slow, and nodes' own rates."""
-    from analysis.models.node_pairs import node_pairs_in
-    from analysis.models.node_tables import tables_of_nodes
+    from analysis.models.nodes.pairs import node_pairs_in
+    from analysis.models.nodes.tables import tables_of_nodes
     from analysis.tables.terminal import show
 
     found = campaign_of(campaign, with_outputs=True)

@@ -96,6 +96,8 @@ def night(
         print(f"{one.outcome}: {one.cell}, {one.implementation}: {one.words}")
     for name, said in judgement.broken.items():
         print(f"broken: {name}: {said}")
+    for name, said in judgement.unjudged.items():
+        print(f"no longer judged: {name}: {said}")
     if judgement.untold:
         print(f"{judgement.untold} of {len(judgement.rows)} cells and implementations "
               "have too few earlier nights to be judged")  # fmt: skip

@@ -66,7 +66,7 @@ class MeasuredCell:
     #: The first launch of each implementation.
     launches: dict[str, Launch] = field(default_factory=dict)
     limited: dict[str, list[Limited]] = field(default_factory=dict)
-    #: Of launches with more ranks than processors.
+    #: By implementation.
     waits: dict[str, Waits] = field(default_factory=lambda: defaultdict(Waits))
     oversubscribed: bool = False
     #: The step of each implementation's mean logarithm over sizes, where a clock made the values.
@@ -158,8 +158,7 @@ def measured_cells(campaign: Campaign) -> list[MeasuredCell]:
                 clocks[name][record.implementation].add(own, own.times[series])
             if own.seconds:
                 cell.seconds[record.implementation] += own.seconds
-            if record.has_more_ranks:
-                cell.waits[record.implementation].add(record)
+            cell.waits[record.implementation].add(record)
     for name, cell in cells.items():
         set_limited_apart(cell, clocks.get(name, {}))
     return sorted(cells.values(), key=lambda cell: cell_order(cell.launch, cell.series))

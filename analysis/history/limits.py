@@ -17,7 +17,8 @@ import polars as pl
 from analysis.comparison.caveats.comparability import Difference, differences, refuses, rules
 from analysis.comparison.caveats.stolen_time import stolen_time
 from analysis.history.campaign_rows import categories, of_folders, rows_of
-from analysis.history.lost_cells import UntoldCell, counted
+from analysis.history.lost_cells import LOOKED_THROUGH as LAST
+from analysis.history.lost_cells import WAITED, UntoldCell, counted
 from analysis.history.series import earlier_of_each, key_of
 from analysis.history.two_campaigns import IncomparableError, known_differences
 from records.base import CampaignError
@@ -80,6 +81,25 @@ def without_refused(
                 UntoldCell(row["cell"], row["experiment"], row["implementation"], why.sentence)
             )
     return left, refused
+
+
+def no_longer_judged(campaign: Campaign, frame: pl.DataFrame) -> list[UntoldCell]:
+    """Return the cells that the last campaigns of their series judged and this one does not.
+
+    Raises CampaignError if the campaign's own time cannot be read.
+    """
+    own = [row for row in series_of(campaign) if row["oversubscribed"]]
+    earlier = earlier_of_each(own, frame, LAST)
+    found = []
+    for row in own:
+        if key_of(row) not in earlier:
+            continue
+        waited = earlier[key_of(row)]["oversubscribed"]
+        if judged := len(waited) - waited.sum():
+            said = f"{judged} of the last {len(waited)} campaigns judged it; {WAITED}"
+            of = (row["cell"], row["experiment"], row["implementation"])
+            found.append(UntoldCell(*of, said, "not judged"))
+    return found
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:

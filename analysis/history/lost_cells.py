@@ -26,6 +26,11 @@ from records.manifest import Manifest, read_manifest
 LOOKED_THROUGH = 3
 
 
+#: Why a campaign does not judge a cell that it measured.
+WAITED = "in this one ranks waited for processors (oversubscribed)"
+Kind = Literal["lost", "no room", "not reached", "not judged"]
+
+
 @dataclass(frozen=True)
 class UntoldCell:
     """A cell of an implementation without a result, and why."""
@@ -34,8 +39,14 @@ class UntoldCell:
     experiment: str
     implementation: str
     sentence: str
-    #: Whether something went wrong, or it was left out for a budget, or is still to be measured.
-    kind: Literal["lost", "no room", "not reached"] = "lost"
+    #: Whether something went wrong, or it was left out for a budget, or is still to be measured, or
+    #: was measured but says too little.
+    kind: Kind = "lost"
+
+    @property
+    def heading(self) -> str:
+        """Return in two words what happened to it."""
+        return "not judged" if self.kind == "not judged" else "not measured"
 
 
 def counted(cells: Iterable[str]) -> str:
@@ -46,10 +57,12 @@ def counted(cells: Iterable[str]) -> str:
 
 def lost_sentences(lost: Sequence[UntoldCell]) -> list[str]:
     """Return the losses in words, a sentence for each implementation and reason."""
-    cells: dict[tuple[str, str], list[str]] = defaultdict(list)
+    cells: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for one in lost:
-        cells[one.implementation, one.sentence].append(one.cell)
-    return [f"{name}, {counted(of)}: {said}" for (name, said), of in cells.items()]
+        cells[one.heading, one.implementation, one.sentence].append(one.cell)
+    return [
+        f"{heading}: {name}, {counted(of)}: {said}" for (heading, name, said), of in cells.items()
+    ]
 
 
 def asked_for_other(before: Manifest, after: Manifest) -> str | None:
@@ -91,7 +104,7 @@ def lost_cells(
         reason = next(filter(None, (reasons.get((of, implementation)) for of in cells)), None)
         if asked or reason:
             sentence = f"{before['campaign']} measured it, {after.path.name} has no sound launch"
-            kind: Literal["lost", "no room", "not reached"] = "lost"
+            kind: Kind = "lost"
             if not reason and not no_room.isdisjoint(cells):
                 kind, reason = "no room", "its budget had no room for it"
             elif not reason and any((of, implementation) in still_open for of in cells):

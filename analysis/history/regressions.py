@@ -214,7 +214,7 @@ def write_junit(
     """Write a JUnit file: a case for each cell and implementation; raises OSError.
 
     What is refused is skipped, with all its reasons in one case; what is lost is an error, and what
-    nobody has tried is skipped.
+    nobody has tried, or judges, is skipped.
     """
     reasons: dict[tuple[str, str], list[str]] = defaultdict(list)
     for one in refused:
@@ -228,7 +228,7 @@ def write_junit(
               for (cell, group), said in reasons.items()),
             *(Case(one.cell, f"{one.experiment}.{one.implementation}",
                    "error" if one.kind == "lost" else "skipped",
-                   f"not measured: {one.sentence}") for one in lost),
+                   f"{one.heading}: {one.sentence}") for one in lost),
         ],
     )  # fmt: skip
 

@@ -25,9 +25,10 @@ from records.base import CampaignError
 from records.campaign import Campaign, measured_on
 from records.manifest import read_manifest
 
-#: What identifies a series: a change in any of these makes another one.
-SERIES = ("site", "tier", "experiment", "cell", "implementation", "nodes", "oversubscribed",
-          "sizes", "clock")  # fmt: skip
+#: What identifies a series: a change in any of these makes another one. Not whether ranks waited
+#: for processors, which what disturbs a night decides; levels over other sizes are other numbers.
+SERIES = ("site", "tier", "experiment", "cell", "implementation", "nodes", "more_ranks", "sizes",
+          "clock")  # fmt: skip
 #: The fewest earlier campaigns that a new one is compared with.
 FEWEST_BEFORE = 3
 NO_LEVELS = pl.Series("level", [], pl.Float64)
@@ -89,18 +90,22 @@ def earlier_of_each(
 ) -> BySeries:
     """Return the history of each of a campaign's series before it, in order of time.
 
-    For each series that has one, its folders and levels, or so many of the last ones. All
-    rows are one campaign's: the history is read once.
+    For each series that has one, its folders and levels, or so many of the last ones; those in
+    which ranks waited for processors only where they did in the campaign, too. All rows are one
+    campaign's: the history is read once.
     """
     if not rows:
         return {}
     keys = keys_of(rows, frame, SERIES).with_row_index("series")
+    waited = {key_of(row): row["oversubscribed"] for row in rows}
+    keys = keys.with_columns(waited=pl.Series([*waited.values()], dtype=pl.Boolean))
     found = (
         before(rows[0], frame)
         .filter(pl.col("campaign") != rows[0]["campaign"])
-        .select(*SERIES, "folder", "level")
+        .select(*SERIES, "folder", "level", "oversubscribed")
         .join(keys, on=list(SERIES), how="inner", maintain_order="left")
-        .select("series", "folder", "level")
+        .filter(pl.col("waited") | ~pl.col("oversubscribed"))
+        .select("series", "folder", "level", "oversubscribed")
     )
     if last is not None:
         found = found.group_by("series", maintain_order=True).tail(last)
@@ -126,22 +131,24 @@ def keys_of(
     return pl.DataFrame(list(values), {name: frame.schema[name] for name in names}, orient="row")
 
 
-def other_clocks(rows: Sequence[Mapping[str, Any]], frame: pl.DataFrame) -> dict[Any, str]:
-    """Return in words how many campaigns timed rows' series with other clocks before, by series."""
+def other_series(
+    rows: Sequence[Mapping[str, Any]], frame: pl.DataFrame, differing: str, word: str
+) -> dict[Any, str]:
+    """Return in words how many campaigns differ from rows' series in one thing, by series."""
     if not rows:
         return {}
-    names = [name for name in SERIES if name != "clock"]
+    names = [name for name in SERIES if name != differing]
     keys = keys_of(rows, frame, names)
     found = before(rows[0], frame).join(keys, on=names, how="semi")
     counts: dict[Any, list[tuple[str, int]]] = defaultdict(list)
-    for *of, clock, count in found.group_by(*names, "clock").len().rows():
-        if clock:
-            counts[tuple(of)].append((clock, count))
+    for *of, value, count in found.group_by(*names, differing).len().rows():
+        if value:
+            counts[tuple(of)].append((value, count))
     said = {}
     for row in rows:
         others = sorted(counts[tuple(row[name] for name in names)])
         said[key_of(row)] = ", ".join(
-            f"{count} with {clock}" for clock, count in others if clock != row["clock"]
+            f"{count} {word} {value}" for value, count in others if value != row[differing]
         )
     return said
 
@@ -149,10 +156,13 @@ def other_clocks(rows: Sequence[Mapping[str, Any]], frame: pl.DataFrame) -> dict
 def history(frame: pl.DataFrame) -> list[Series]:
     """Return the series of the rows with their changes.
 
+    Of a series in which ranks waited for processors in some campaigns, without these.
     If no series changes, the chance of even one reported change in all together is at most 5%, if
     campaigns are independent of each other.
     """
-    parts = by_series(frame.select(*SERIES, "folder", "level", "doubts"))
+    over = pl.col("oversubscribed")
+    judged = frame.filter(~over | over.all().over(SERIES))
+    parts = by_series(judged.select(*SERIES, "folder", "level", "doubts"))
     level = level_of_each([rows.height for rows in parts.values()], ALPHA)
     found = []
     for key, rows in parts.items():
@@ -213,14 +223,16 @@ def against_history(
     others = [_own_rows(one, frame) for one in again]
     measured_again = {key_of(row): [row["level"]] for row in mine.iter_rows(named=True)}
     for row in (row for one in others for row in one.iter_rows(named=True)):
-        measured_again.get(key_of(row), []).append(row["level"])
+        if not row["oversubscribed"]:
+            measured_again.get(key_of(row), []).append(row["level"])
     # Earlier campaigns of the series have the same clock, and about the same times.
     steps = {cell.name: cell for cell in measured_cells(campaign)}
     rows = []
     every = mine.rows(named=True)
     earlier = earlier_of_each(every, frame)
     short = [row for row in every if height_of(earlier, row) < FEWEST_BEFORE]
-    of_other_clocks = other_clocks(short, frame)
+    of_other_clocks = other_series(short, frame, "clock", "with")
+    of_other_sizes = other_series(short, frame, "sizes", "over")
     for row in every:
         levels = earlier[key_of(row)]["level"] if key_of(row) in earlier else NO_LEVELS
         level = float(np.median(measured_again[key_of(row)]))
@@ -232,6 +244,8 @@ def against_history(
         )  # fmt: skip
         if others_of := of_other_clocks.get(key_of(row)):
             ratio = replace(ratio, counted=f"{ratio.counted} with {row['clock']}; {others_of}")
+        if others_of := of_other_sizes.get(key_of(row)):
+            ratio = replace(ratio, counted=f"{ratio.counted} over {row['sizes']}; {others_of}")
         unjudged = OVERSUBSCRIBED if row["oversubscribed"] else ""
         verdict = Verdict(
             row["implementation"], "earlier campaigns", ratio, margin, unjudged=unjudged

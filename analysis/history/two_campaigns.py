@@ -27,6 +27,7 @@ from analysis.comparison.metrics import direction, metrics
 from analysis.comparison.result import OVERSUBSCRIBED, enough_rounds
 from analysis.comparison.verdict import Verdict, correct
 from analysis.history.lost_cells import (
+    WAITED,
     UntoldCell,
     asked_for_other,
     counted,
@@ -76,7 +77,7 @@ class ComparedCell:
 class CampaignComparison:
     """Two campaigns compared; `refused_cells` are not judged, each with the reason.
 
-    `lost` are what the first measured and the second should have measured, but did not.
+    `lost` are what the first measured or judged and the second should have, but did not.
     """
 
     before: Campaign
@@ -273,7 +274,11 @@ def compare_campaigns(
             for one in own:
                 of_launches[one.rule.name, str(one.before), str(one.after)].append(one)
             step = max(ours.step(pair[0]), theirs.step(pair[1]))
-            unjudged = OVERSUBSCRIBED if theirs.oversubscribed else ""
+            is_over = ours.oversubscribed or theirs.oversubscribed
+            unjudged = OVERSUBSCRIBED if is_over else ""
+            if is_over and not ours.oversubscribed and not images:
+                why = f"{before.path.name} judged it; {WAITED}"
+                lost.append(UntoldCell(theirs.name, experiment, pair[1], why, "not judged"))
             sample = (list(sides[0].values()), list(sides[1].values()))
             rows.append(
                 ComparedCell(
@@ -282,7 +287,7 @@ def compare_campaigns(
                     nodes=theirs.launches[pair[1]].record.nodes,
                 )
             )  # fmt: skip
-            if not theirs.oversubscribed:
+            if not is_over:
                 key = (compared()[experiment].group_of(theirs.launch.record.parameters), pair[1])
                 record = theirs.launch.record
                 grouped[key].append(

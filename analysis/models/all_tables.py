@@ -6,13 +6,13 @@ from functools import cached_property
 from pathlib import Path
 
 from analysis.models.guidelines import guideline_tables
-from analysis.models.library_choices import placement_table, variables_table
+from analysis.models.library_choices import nearness_table, variables_table
 from analysis.models.linpack import Hpl, hpl_in, hpl_table
 from analysis.models.message_tables import model_tables
 from analysis.models.messages import Fitted, fitted_in
-from analysis.models.node_pairs import JudgedPairs, node_pairs_in
-from analysis.models.node_rates import cycles_table, node_table, rates_in
-from analysis.models.node_tables import tables_of_nodes
+from analysis.models.nodes.pairs import JudgedPairs, node_pairs_in
+from analysis.models.nodes.rates import cycles_table, node_table, rates_in
+from analysis.models.nodes.tables import tables_of_nodes
 from analysis.models.overlap import overlap_table
 from analysis.models.scaling_tables import scaling_tables
 from analysis.tables.table import Table
@@ -59,6 +59,6 @@ class Models:
         tables = (
             *model_tables(self.fitted), *scaling_tables(self.campaign, self.hpl),
             *guideline_tables(self.campaign), *([overlap] if overlap else []),
-            variables_table(self.campaign), placement_table(self.campaign),
+            variables_table(self.campaign), nearness_table(self.campaign),
         )  # fmt: skip
         return [table for table in tables if table.rows]

@@ -20,6 +20,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from analysis.comparison.oversubscription import without_waiting
 from analysis.tables.table import (
     COUNT,
     GROUPED,
@@ -146,10 +147,10 @@ class Trial:
 
 
 def collectives_in(campaign: Campaign) -> Iterator[tuple[Launch, Setting, Communication]]:
-    """Yield the collective operations of a campaign, without those of oversubscribed launches."""
-    for launch in campaign.sound():
+    """Yield the collective operations of a campaign, without cells whose ranks waited."""
+    for launch in without_waiting(campaign):
         record, output = launch.record, launch.output
-        if record.oversubscribed or not isinstance(output, ProgramOutput):
+        if not isinstance(output, ProgramOutput):
             continue
         scrub = output.header.parameters.get("scrub_bytes", 0)
         for result in output.results:
@@ -174,7 +175,7 @@ def cells_in(campaign: Campaign) -> CellsOf:
 
 
 def times_in(campaign: Campaign) -> dict[Setting, Times]:
-    """Return the times of collective operations by setting, without oversubscribed launches.
+    """Return the times of collective operations by setting, without cells whose ranks waited.
 
     Also without those that the clock is too coarse for.
     If several launches of a round measured the same, their geometric mean is the round's.

@@ -52,7 +52,7 @@ def variables_table(campaign: Campaign) -> Table:
     )  # fmt: skip
 
 
-def placement_table(campaign: Campaign) -> Table:
+def nearness_table(campaign: Campaign) -> Table:
     """Return what the ranks of each implementation had in common, by their number."""
     first: dict[tuple[str, int, int], Launch] = {}
     launches: dict[tuple[str, int, int], int] = defaultdict(int)
@@ -88,5 +88,5 @@ def placement_table(campaign: Campaign) -> Table:
     )  # fmt: skip
     notes = ["of the first launch with so many ranks and nodes: the smallest thing that has all "
              "processors on which rank 0 and the other rank may run"]  # fmt: skip
-    return Table("placement", "Where the ranks ran", columns, rows, notes,
+    return Table("nearness", "What the ranks have in common", columns, rows, notes,
                  experiments=tuple(proving("image")))  # fmt: skip

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, geometric_mean, stdev
 
+from analysis.comparison.oversubscription import without_waiting
 from analysis.tables.table import (
     COUNT,
     RATIO,
@@ -149,9 +150,10 @@ def rows_of(
 
 
 def solved_in(campaign: Campaign) -> list[Solved]:
-    """Return what a campaign's launches of HPL measured, without oversubscribed and profiled ones.
+    """Return what a campaign's launches of HPL measured.
 
-    A profile costs time, so what it watched is no measurement.
+    Without cells whose ranks waited for processors, and profiled ones: a profile costs time, so
+    what it watched is no measurement.
     """
     return [
         Solved(
@@ -161,10 +163,8 @@ def solved_in(campaign: Campaign) -> list[Solved]:
             run.rate_flops,
             launch.record.cell,
         )
-        for launch in campaign.sound()
-        if isinstance(launch.output, list)
-        and not launch.record.oversubscribed
-        and not launch.record.experiment.startswith(PREFIX)
+        for launch in without_waiting(campaign)
+        if isinstance(launch.output, list) and not launch.record.experiment.startswith(PREFIX)
         for run in launch.output
     ]
 
@@ -357,6 +357,6 @@ def hpl_table(campaign: Campaign, hpl: Hpl) -> Table | None:
                 f"{names[0]}: {100 * advantage:+.1f}% on average over {count} problem(s) on more "
                 "than one process."
             )
-    of_dgemm = cells_with(campaign, DgemmResult, oversubscribed=True)
+    of_dgemm = cells_with(campaign.sound(), DgemmResult)
     shown = [table_row(row, of_dgemm.get(row.implementation, ())) for row in rows]
     return Table(NAME, "High Performance Linpack", COLUMNS, shown, notes)

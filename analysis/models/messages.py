@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from analysis.comparison.oversubscription import without_waiting
 from analysis.models.one_way_times import RAW, Rounds, medians, one_way_times
 from inference.means import Mean, mean_of_launches, quotient_of_launches
 from inference.protocol_switch import (
@@ -114,16 +115,16 @@ def sweep_name(launch: Launch) -> str:
 def sweeps_of(campaign: Campaign) -> list[SizeSweep]:
     """Return the sweeps over message size of a campaign's messages and communications.
 
-    Except launches of more ranks than processors, and messages sent without a library.
+    Except cells whose ranks waited for processors, and messages sent without a library.
     """
     times: dict[tuple[str, str, str], Rounds] = defaultdict(lambda: defaultdict(dict))
     about: dict[tuple[str, str, str], tuple[int, bool]] = {}
     borders: dict[tuple[str, str, str], set[int]] = defaultdict(set)
     worlds: dict[tuple[str, str, str], dict[int, HostsOfRanks]] = defaultdict(dict)
     cells: dict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
-    for launch in campaign.sound():
+    for launch in without_waiting(campaign):
         record = launch.record
-        if record.oversubscribed or record.program == RAW:
+        if record.program == RAW:
             continue
         if not isinstance(launch.output, ProgramOutput):
             continue

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from analysis.comparison.oversubscription import without_waiting
 from analysis.tables.table import (
     COUNT,
     GROUPED,
@@ -61,11 +62,11 @@ def overlapped_in(results: Iterable[Communication]) -> dict[tuple[str, str, int,
 
 
 def overlaps_in(campaign: Campaign) -> dict[Where, list[Overlapped]]:
-    """Return the launches' values, without those of oversubscribed launches."""
+    """Return the launches' values, without cells whose ranks waited for processors."""
     found: dict[Where, list[Overlapped]] = defaultdict(list)
-    for launch in campaign.sound():
+    for launch in without_waiting(campaign):
         record = launch.record
-        if record.oversubscribed or not isinstance(launch.output, ProgramOutput):
+        if not isinstance(launch.output, ProgramOutput):
             continue
         for key, value in overlapped_in(launch.output.communications()).items():
             found[(record.cell, record.implementation, *key)].append(value)

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from statistics import median
 from typing import Any
 
+from analysis.comparison.oversubscription import cells_that_waited
 from analysis.tables.table import (
     COUNT,
     PERCENT,
@@ -151,6 +152,7 @@ def profiled_cells(campaign: Campaign) -> tuple[list[ProfiledCell], list[LeftOut
     """Return the profiles of a campaign's sound launches, and those that cannot be read."""
     found: dict[tuple[str, str, str, bool], list[Profile]] = defaultdict(list)
     problems = []
+    waited = cells_that_waited(campaign)
     for launch in campaign.sound():
         record = launch.record
         if not record.experiment.startswith(PREFIX):
@@ -161,7 +163,7 @@ def profiled_cells(campaign: Campaign) -> tuple[list[ProfiledCell], list[LeftOut
         except RecordError as error:
             problems.append(LeftOut(record.launch, str(error)))
             continue
-        key = (record.cell, record.implementation, record.program, record.oversubscribed)
+        key = (record.cell, record.implementation, record.program, record.cell in waited)
         found[key].append(profile)
     return [
         ProfiledCell(*key, profiles=tuple(profiles)) for key, profiles in sorted(found.items())

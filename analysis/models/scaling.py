@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from analysis.comparison.oversubscription import without_waiting
 from analysis.models.linpack import ProblemRates, Rounds, ratio_by_rounds
 from inference.intervals import CONFIDENCE, Interval, Ratio, median
 from inference.means import ROUNDING, Mean
@@ -176,10 +177,10 @@ def su3_measured(record: LaunchRecord, result: Su3Result) -> list[Timed]:
 def programs_in(campaign: Campaign) -> list[Timed]:
     """Return the launches of NAS benchmarks and su3: with one size of the problem, or a rank's."""
     found = []
-    for launch in campaign.sound():
+    for launch in without_waiting(campaign):
         record, output = launch.record, launch.output
         # A profile costs time: its launches are no measurement of the program.
-        if record.oversubscribed or record.experiment.startswith(PREFIX):
+        if record.experiment.startswith(PREFIX):
             continue
         if isinstance(output, NpbRun):
             what, rate = f"NAS {output.benchmark}.{output.problem_class}", output.rate_ops
@@ -244,8 +245,8 @@ def bandwidths_per_rank(
     `cells` gets those that each series of an implementation was measured in.
     """
     found: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for launch in campaign.sound():
-        if launch.record.oversubscribed or not isinstance(launch.output, ProgramOutput):
+    for launch in without_waiting(campaign):
+        if not isinstance(launch.output, ProgramOutput):
             continue
         for result in launch.output.results:
             if not isinstance(result, Communication) or result.time_s.median <= 0:

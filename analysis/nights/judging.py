@@ -18,6 +18,7 @@ import polars as pl
 from analysis.comparison.metrics import direction
 from analysis.comparison.verdict import ALPHA, SLOWDOWN
 from analysis.history.campaign_rows import rows_of
+from analysis.history.limits import no_longer_judged
 from analysis.history.regressions import Tested, is_blind, power_sentences, tested
 from analysis.history.series import against_history, key_of
 from analysis.history.two_campaigns import ComparedCell
@@ -66,6 +67,8 @@ class NightJudgement:
     failed: dict[str, str]
     #: What the night was held against, missed or not.
     references: list[MetricWithReference] = field(default_factory=list)
+    #: What nights before judged and this one does not, with sentences.
+    unjudged: dict[str, str] = field(default_factory=dict)
 
     def having(self, *outcomes: Outcome) -> list[Finding]:
         """Return the findings with one of these outcomes."""
@@ -94,7 +97,7 @@ class NightJudgement:
             return "measure again"
         if self.having("regression"):
             return "regression"
-        if self.broken or self.failed or self.having("undecided"):
+        if self.broken or self.failed or self.unjudged or self.having("undecided"):
             return "incomplete"
         has_judged = self.findings or (self.references and not self.rows)
         if not has_judged and self.untold == len(self.rows):
@@ -144,9 +147,10 @@ def of_history(
     """Return all rows of a night, compared with its history, and those that tripped."""
     first = against_history(night, frame)
     final = against_history(night, frame, again) if again else first
-    # By series, as against_history takes them: at other sizes it is no second measurement.
+    # By series, as against_history takes them: at other sizes it is no second measurement, nor is
+    # one in which ranks waited for processors.
     measured = [
-        {key_of(row): row for row in rows_of(one) if row.get("cell")}
+        {key_of(row): row for row in rows_of(one) if row.get("cell") and not row["oversubscribed"]}
         for one in (night, *(again or ()))
     ]
     series = {(row["cell"], row["implementation"]): key for key, row in measured[0].items()}
@@ -276,9 +280,13 @@ def judge(
     `again` has what was measured again, or is None before that.
     Raises CampaignError if the night's own time cannot be read.
     """
-    rows, findings = of_history(night, nights_like(frame, night.manifest), again)
+    nights = nights_like(frame, night.manifest)
+    rows, findings = of_history(night, nights, again)
     held = held_references(night.path)
+    unjudged = {
+        f"{one.cell}, {one.implementation}": one.sentence for one in no_longer_judged(night, nights)
+    }
     return NightJudgement(
         [*of_references(night, held, again), *findings], rows, *what_broke(night),
-        list(held.values()),
+        list(held.values()), unjudged,
     )  # fmt: skip

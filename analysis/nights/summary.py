@@ -33,7 +33,7 @@ MOST_ROWS = 40
 VERDICTS = {
     "regression": "Something became slower, and three measurements confirm it.",
     "measure again": "Something tripped and has not been measured again yet.",
-    "incomplete": "No regression is shown, but not everything could be measured.",
+    "incomplete": "No regression is shown, but not everything could be measured and judged.",
     "noise": "No regression: what tripped was not confirmed when it was measured again.",
     "not judged": "Nothing was judged: no cell has enough comparable earlier nights.",
     "blind": "No regression is shown, but most comparisons would not have confirmed a slowdown of "
@@ -55,6 +55,7 @@ def facts(
         "findings": [asdict(one) for one in judgement.findings],
         "broken": judgement.broken,
         "failed": judgement.failed,
+        "unjudged": judgement.unjudged,
         "told": len(judgement.rows) - judgement.untold,
         "untold": judgement.untold,
         "power": power(judgement.rows),
@@ -89,6 +90,8 @@ def cases(judgement: NightJudgement) -> list[Case]:
     found += [case_of(one) for one in judgement.references if not one.missed]
     found += [Case(name, "implementation", "error", said)
               for name, said in judgement.broken.items()]  # fmt: skip
+    found += [Case(name, "no longer judged", "skipped", said)
+              for name, said in judgement.unjudged.items()]  # fmt: skip
     return found + [Case(name, "launch", "error", said) for name, said in judgement.failed.items()]
 
 
@@ -201,6 +204,7 @@ def markdown(
         ("Time taken by other guests", stolen_by_campaign((night, *again))),
         ("Broken implementations", judgement.broken),
         ("Failed launches", judgement.failed),
+        ("No longer judged", judgement.unjudged),
     ):
         if sentences:
             rows = list(sentences.items())[:MOST_ROWS]

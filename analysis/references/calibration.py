@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from analysis.comparison.metrics import better_of, margin_of
+from analysis.comparison.oversubscription import without_waiting
 from analysis.comparison.verdict import POWER
 from inference.intervals import median
 from inference.prediction import FEWEST_LAUNCHES, limits_of
@@ -127,11 +128,11 @@ def measured(campaign: Campaign) -> Iterator[CellLevels]:
     path = campaign.path
     manifest = measured_on(path, campaign.manifest)
     reports: dict[tuple[int, str], Metrics] | None = None
-    for launch in campaign.sound():
+    # Where ranks wait for processors there is no answer and no reference.
+    for launch in without_waiting(campaign):
         record = launch.record
-        # With more ranks than processors, ranks wait for these: no answer and no reference; what
-        # only says whether anything else may be measured is held to none either.
-        if record.oversubscribed or record.experiment in proving("image"):
+        # What only says whether anything else may be measured is held to none either.
+        if record.experiment in proving("image"):
             continue
         metrics = read_metrics(campaign.kept[record.launch])
         if metrics is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -49,11 +50,19 @@ def all_tables(
         *limited_tables(comparison), placement_table(comparison),
         plane.points if plane else None, start_up_table(parts), *profile_data(profiles),
     ]  # fmt: skip
-    return [
+    return each_named_once([
         *compared_tables(comparison),
         *(with_origin(table, campaign, names) for table in others if table and table.rows),
         *(table for table in (launch_table(campaign), problem_table(campaign)) if table.rows),
-    ]
+    ])  # fmt: skip
+
+
+def each_named_once(tables: list[Table]) -> list[Table]:
+    """Return the tables; raises ValueError if two have one name, and so one file for both."""
+    twice = [name for name, count in Counter(one.name for one in tables).items() if count > 1]
+    if twice:
+        raise ValueError(f"two tables have the name {', '.join(twice)}")
+    return tables
 
 
 def tables_of(comparison: Comparison, root: Path) -> list[Table]:

@@ -117,7 +117,7 @@ class RecordedCheck(NotingCheck):
     @run_before("run")
     def time_the_launch(self) -> None:
         """Note the launch's own beginning and end, and keep the program's exit code."""
-        file_of_image = f"{FILE_OF} {quoted(self.image.path)}"
+        file_of_image = f"{{ {FILE_OF} {quoted(self.image.path)}; }}"
         # Before the launch's time begins, and after it ended.
         self.prerun_cmds += [
             f"{nodes.COMMAND} >{NODE}",
@@ -321,8 +321,8 @@ class RecordedCheck(NotingCheck):
         before, after = self.image_files()
         if before and after and before.is_another(after):
             raise SanityError(
-                "it is uncertain which image ran: its file was replaced during the launch; start "
-                "a new campaign"
+                "it is uncertain which image ran: its file was replaced or written during the "
+                "launch; start a new campaign"
             )
 
     def refuse_set_clock(self) -> None:

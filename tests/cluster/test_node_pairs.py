@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from analysis.models.node_pairs import judged_launches
+from analysis.models.nodes.pairs import judged_launches
 from containers import images
 from containers.apptainer import apptainer_command
 from records.node_pairs import NodePairsRound

@@ -73,10 +73,13 @@ def test_short_waits_may_hide_a_few_long_ones() -> None:
 
 def test_more_ranks_than_processors_are_oversubscribed_where_they_waited() -> None:
     little, much = ({**WAITING, "waited_s": waited} for waited in (0.09, 0.1))
-    for crowded, waiting, expected in (
-        (True, None, True), (True, much, True), (True, little, False), (False, much, False),
+    # On each node of that placement two ranks share one core, and may run nowhere else.
+    for crowded, waiting, placement, expected in (
+        (True, None, None, True), (True, much, None, True), (True, little, None, False),
+        (False, much, None, False), (False, much, PLACEMENT, True),
+        (False, little, PLACEMENT, False), (False, None, PLACEMENT, False),
     ):  # fmt: skip
-        found = launch(oversubscribed=crowded, waiting=waiting, placement=PLACEMENT)
+        found = launch(oversubscribed=crowded, waiting=waiting, placement=placement)
         assert found.oversubscribed is expected
         assert found.facts["oversubscribed"] is crowded
     # Of campaigns from before ranks told.

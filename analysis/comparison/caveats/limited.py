@@ -15,7 +15,7 @@ from records.limits.plausibility import FEWEST_STEPS
 
 
 @dataclass(frozen=True)
-class Limit:
+class TooShort:
     """Why something is too short: what its table is called, its step, and the reason."""
 
     name: str
@@ -29,7 +29,7 @@ class Limit:
         return self is WAITING
 
 
-CLOCK = Limit(
+CLOCK = TooShort(
     "limited-by-the-clock", "Limited by the clock",
     Column("clock_resolution", "clock's step", PREFIXED, "s"),
     f"Limited by the clock: the median over launches is below {FEWEST_STEPS} steps of the clock "
@@ -37,7 +37,7 @@ CLOCK = Limit(
     "implementation. It is left out of ratios, verdicts and ranks; the launches' other sizes are "
     "not.",
 )  # fmt: skip
-WAITING = Limit(
+WAITING = TooShort(
     "limited-by-waiting", "Limited by waiting for processors",
     Column("late", "late by", PREFIXED, "s"),
     "Limited by waiting for processors: with more ranks than processors, messages found their rank "
@@ -48,7 +48,7 @@ WAITING = Limit(
 LIMITS = (CLOCK, WAITING)
 
 
-def limited_by(comparison: Comparison, limit: Limit) -> list[LimitedPoint]:
+def limited_by(comparison: Comparison, limit: TooShort) -> list[LimitedPoint]:
     """Return what is too short for one reason."""
     return [one for one in comparison.limited if one.point.late == limit.late]
 

@@ -17,7 +17,7 @@ MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
-class Seen:
+class CellPlacements:
     """Where an implementation's launches of a cell were: each placement, and how often."""
 
     cell: str
@@ -35,7 +35,7 @@ class Seen:
         return "; or ".join(dict.fromkeys(said))
 
 
-def placements(comparison: Comparison) -> list[Seen]:
+def placements(comparison: Comparison) -> list[CellPlacements]:
     """Return where the ranks of sound launches were, by cell and implementation."""
     patterns: dict[tuple[str, str], Counter[Pattern]] = defaultdict(Counter)
     examples: dict[tuple[str, str], dict[Pattern, RankPlaces]] = defaultdict(dict)
@@ -52,13 +52,14 @@ def placements(comparison: Comparison) -> list[Seen]:
         if record.waiting:
             waited[key].append(record.waiting.share)
     return [
-        Seen(*key, patterns[key], examples[key], tuple(waited[key])) for key in sorted(patterns)
+        CellPlacements(*key, patterns[key], examples[key], tuple(waited[key]))
+        for key in sorted(patterns)
     ]
 
 
-def differently_placed(seen: list[Seen]) -> dict[str, list[Seen]]:
+def differently_placed(seen: list[CellPlacements]) -> dict[str, list[CellPlacements]]:
     """Return the cells in which implementations were not placed alike."""
-    cells: dict[str, list[Seen]] = defaultdict(list)
+    cells: dict[str, list[CellPlacements]] = defaultdict(list)
     for one in seen:
         cells[one.cell].append(one)
     return {

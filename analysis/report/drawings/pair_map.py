@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup, escape
 
-from analysis.models.node_pairs import JudgedPairs, Measure, Pair
+from analysis.models.nodes.pairs import JudgedPairs, Measure, Pair
 
 #: Of the picture, and of the margin for names, in px.
 SIDE, MARGIN = 340.0, 90.0

@@ -8,6 +8,7 @@ import pytest
 
 from analysis.comparison.caveats.limited import limited_sentences
 from analysis.comparison.compare import compare
+from analysis.comparison.oversubscription import cells_that_waited
 from analysis.comparison.result import Cell, Comparison
 from analysis.report.report import write_report
 from records.campaign import read_campaign
@@ -56,6 +57,28 @@ def test_a_rate_counts_where_ranks_wait_for_less_than_five_percent(tmp_path: Pat
         assert all(cell.oversubscribed for cell in most.experiment("Linpack"))
 
 
+#: Two ranks, and the one core that both were put on, or one for each.
+ONE_CORE = {"hosts": [["a", 2]], "processors": [["3", 2]], "cores": [["3", 2]],
+            "sockets": [["0", 2]], "numa_nodes": [["0", 2]]}  # fmt: skip
+APART = ONE_CORE | {"processors": [["3", 1], ["4", 1]], "cores": [["3", 1], ["4", 1]]}
+
+
+@pytest.mark.parametrize(
+    ("placement", "waiting", "is_judged"),
+    [(ONE_CORE, SPINNING, False), (ONE_CORE, HARDLY, True), (ONE_CORE, None, True),
+     (APART, SPINNING, True)],
+)  # fmt: skip
+def test_ranks_that_were_put_on_one_core_are_more_than_cores(
+    tmp_path: Path, placement: Any, waiting: Any, is_judged: bool
+) -> None:
+    """Where the machine has enough: an MPI bound them so. Others' load has no such placement."""
+    made = Synthetic(tmp_path / "c", TWICE, rounds=6, pairs=["Send/Recv"]).write()
+    for path in made.glob("launches/*PointToPoint*alpha*/launch.json"):
+        facts = json.loads(path.read_text()) | {"placement": placement}
+        path.write_text(json.dumps(facts | ({"waiting": waiting} if waiting else {})))
+    assert len(judged(compare(read_campaign(made)))) == (3 if is_judged else 0)
+
+
 def test_messages_count_where_their_ranks_cannot_be_late(tmp_path: Path) -> None:
     every = crowded(tmp_path / "every", alpha=HARDLY, beta=HARDLY)
     assert len(judged(every)) == 3 and not every.limited
@@ -71,6 +94,18 @@ def test_messages_count_where_their_ranks_cannot_be_late(tmp_path: Path) -> None
     assert sentence.startswith("Limited by waiting for processors: 1 point of alpha-1.0")
     report = write_report(comparison.campaign.path, None, None).read_text()
     assert "<h3>Limited by waiting for processors</h3>" in report
+
+
+def test_models_are_of_cells_all_of_whose_times_count(tmp_path: Path) -> None:
+    for of, waiting, left in (
+        ("PointToPoint", HARDLY, 0), ("PointToPoint", SELDOM, 2), ("PointToPoint", LITTLE, 3),
+        ("Linpack", LITTLE, 0), ("Linpack", SPINNING, 2),
+    ):  # fmt: skip
+        folder = tmp_path / f"{of} {waiting['waited_s']}"
+        comparison = crowded(folder, of, alpha=waiting, beta=HARDLY)
+        waited = cells_that_waited(comparison.campaign)
+        # Of SELDOM, the cell that is too short, and one of which a size is.
+        assert len(waited) == left, (of, waiting)
 
 
 def test_a_computation_may_have_any_number_of_messages(tmp_path: Path) -> None:

@@ -140,6 +140,39 @@ def test_cells_that_ran_elsewhere_are_refused(before: Path, tmp_path: Path) -> N
     assert refused.startswith("nodes: 1 and 2: messages in memory") and "(3 cells)" in refused
 
 
+#: Of launches with more ranks than processors: a rank that spins, and one that hardly waits.
+SPINNING = {"rank": 0, "counted_s": 1.0, "waited_s": 0.5, "turns": 200}
+LITTLE = SPINNING | {"waited_s": 0.01}
+
+
+def with_more_ranks(folder: Path, waiting: dict[str, Any]) -> Path:
+    for file in (folder / "launches").glob("*PointToPoint*/launch.json"):
+        facts = json.loads(file.read_text())
+        file.write_text(json.dumps(facts | {"oversubscribed": True, "waiting": waiting}))
+    return folder
+
+
+def test_what_waited_in_either_campaign_is_not_judged(before: Path, after: Path) -> None:
+    """In alpha's launches a quarter is lost, which ranks without a processor may have lost."""
+    one, other = with_more_ranks(before, SPINNING), with_more_ranks(after, LITTLE)
+    for ours, theirs in ((one, other), (other, one)):
+        found = compare_campaigns(read_campaign(ours), read_campaign(theirs))
+        rows = [row for row in found.rows if row.experiment == "PointToPoint"]
+        assert len(rows) == 6 and not found.refused
+        assert {row.verdict.unjudged for row in rows} == {"oversubscribed"}
+        assert {row.experiment for row in found.groups} == {"Linpack"}
+
+
+def test_with_more_ranks_than_processors_is_another_experiment_whoever_waited(
+    before: Path, after: Path
+) -> None:
+    """How long ranks waited is a result: it does not choose what is compared."""
+    found = compare_campaigns(read_campaign(before), read_campaign(with_more_ranks(after, LITTLE)))
+    assert {row.experiment for row in found.rows} == {"Linpack"}
+    [refused] = found.refused
+    assert refused.startswith("oversubscription: False and True: ") and "(3 cells)" in refused
+
+
 def test_cells_that_another_clock_timed_are_refused(before: Path, tmp_path: Path) -> None:
     """HPL's output names no clock, so Linpack goes on."""
     other = timed_anew(Synthetic(tmp_path / "clock", TWICE, rounds=3, pairs=["Send/Recv"]).write())

@@ -164,6 +164,46 @@ def test_oversubscribed_cells_are_not_judged(runs: Path, history: bool) -> None:
     assert "2 conclusive comparisons" in done.stdout and "inconclusive in" not in done.stdout
 
 
+def with_more_ranks(path: Path, waited_s: float) -> None:
+    """Give a launch more ranks than processors, and a rank that waited."""
+    waiting = {"rank": 0, "counted_s": 1.0, "waited_s": waited_s, "turns": 100}
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | {"oversubscribed": True, "waiting": waiting})
+    )
+
+
+@pytest.mark.parametrize("history", [True, False])
+def test_what_was_judged_and_waits_now_is_said(runs: Path, history: bool) -> None:
+    """The gate is not green, and says why."""
+    new = campaign(runs, 7, 1.0, rounds=4)
+    for path in runs.glob("*/launches/*PointToPoint*/launch.json"):
+        with_more_ranks(path, 0.5 if new in path.parents else 0.01)
+    old = next(runs.glob("*000000Z-local-nightly"))
+    junit = runs.parent / "junit.xml"
+    done = analysis("regress", str(new), "--against", "history" if history else str(old),
+                    "--runs", str(runs), "--junit", str(junit))  # fmt: skip
+    assert done.returncode == 5, done.stdout + done.stderr
+    before = "3 of the last 3 campaigns" if history else old.name
+    assert f"not judged: alpha-1.0, 3 cells: {before} judged it; in this one ranks waited" in (
+        done.stderr
+    )
+    assert "3 no longer judged" in done.stdout and "not measured:" not in done.stderr
+    assert "not judged: " in junit.read_text()
+
+
+def test_a_night_in_which_ranks_waited_is_no_other_series(runs: Path) -> None:
+    """What disturbed one night leaves the next with all the others to be compared with."""
+    for path in runs.glob("*/launches/*PointToPoint*/launch.json"):
+        with_more_ranks(path, 0.5 if path.parents[2].name.startswith("20260103") else 0.01)
+    new = campaign(runs, 7, 0.5, rounds=4)
+    for path in new.glob("launches/*PointToPoint*/launch.json"):
+        with_more_ranks(path, 0.01)
+    done = analysis("regress", str(new), "--against", "history", "--runs", str(runs))
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert done.stdout.count("regression: PointToPoint") == 3
+    assert done.stdout.count("5 earlier campaigns; regression") == 3
+
+
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     for day in range(6):

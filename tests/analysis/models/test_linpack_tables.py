@@ -21,7 +21,7 @@ from analysis.models.linpack import (
     rows_of,
     solved_in,
 )
-from analysis.models.node_rates import (
+from analysis.models.nodes.rates import (
     cycles_table,
     latency_cycles,
     node_table,

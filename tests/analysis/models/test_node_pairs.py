@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from analysis.__main__ import app
-from analysis.models.node_pairs import (
+from analysis.models.nodes.pairs import (
     Measure,
     PairTimes,
     in_order,
@@ -21,7 +21,7 @@ from analysis.models.node_pairs import (
     node_pairs_in,
     switches_of,
 )
-from analysis.models.node_tables import rates_by_node, tables_of_nodes
+from analysis.models.nodes.tables import rates_by_node, tables_of_nodes
 from analysis.report.drawings.pair_map import pair_maps
 from records.campaign import read_campaign
 from tests.analysis.support.synthetic import Synthetic, Truth

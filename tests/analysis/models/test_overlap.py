@@ -74,7 +74,6 @@ def test_the_table_of_a_campaign(tmp_path: Path) -> None:
     synthetic = empty(tmp_path)
     for number, together in ((1, 1.1e-4), (2, 1.2e-4), (3, 1.5e-4)):
         launch(synthetic, number, together)
-    launch(synthetic, 4, 9e-4, oversubscribed=True)
     path = synthetic.folder
     campaign = read_campaign(path)
     table = overlap_table(campaign)
@@ -90,6 +89,9 @@ def test_the_table_of_a_campaign(tmp_path: Path) -> None:
     assert {one.series for one in sweeps_of(campaign)} == {"alltoall non-blocking [world]"}
     # NASA's all-to-all is a blocking call.
     assert bandwidths_per_rank(campaign) == {}
+    crowded = empty(tmp_path / "crowded")
+    launch(crowded, 1, 9e-4, oversubscribed=True)
+    assert overlap_table(read_campaign(crowded.folder)) is None
 
 
 def test_a_campaign_without_any_gets_a_sentence(tmp_path: Path) -> None:

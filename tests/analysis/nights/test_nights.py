@@ -118,6 +118,22 @@ def test_nights_of_a_site_whose_name_ends_alike_are_others(tmp_path: Path) -> No
         assert of["campaign"].n_unique() == found, (site, name)
 
 
+def test_what_nights_before_judged_and_this_one_does_not_is_named(tmp_path: Path) -> None:
+    """Its ranks, more than processors, waited for these in this night alone."""
+    waits = {"rank": 0, "counted_s": 1.0, "waited_s": 0.01, "turns": 100}
+    for day in range(7):
+        path = night(tmp_path, day)
+        for file in path.glob("launches/*Linpack_grid=1x2*/launch.json"):
+            waiting = waits | ({"waited_s": 0.5} if day == 6 else {})
+            facts = json.loads(file.read_text()) | {"oversubscribed": True, "waiting": waiting}
+            file.write_text(json.dumps(facts))
+    told = judged(tmp_path, path)
+    assert (told["verdict"], told["exit_code"]) == ("incomplete", 4)
+    [(name, said)] = told["unjudged"].items()
+    assert "grid=1x2" in name and said.startswith("3 of the last 3 campaigns judged it; in this")
+    assert "## No longer judged" in (path / "night.md").read_text()
+
+
 def test_a_launch_missing_from_a_round_shows_in_the_exit_code(runs: Path) -> None:
     """Whatever became of it: that its round has ended says nothing."""
     path = night(runs, NIGHTS)

@@ -13,7 +13,7 @@ from analysis.models.guidelines import times_in, trials_by
 from analysis.models.linpack import dgemm_in, rows_of, solved_in
 from analysis.models.log_gp import parameters_of
 from analysis.models.messages import models_of, sweeps_of
-from analysis.models.node_rates import rates_in
+from analysis.models.nodes.rates import rates_in
 from analysis.models.one_way_times import one_way_times
 from analysis.models.profile import ProfiledCell, profiled_cells
 from analysis.models.scaling import powers_in, programs_in

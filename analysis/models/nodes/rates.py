@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
+from analysis.comparison.oversubscription import without_waiting
 from analysis.models.one_way_times import Rounds, lines_of_launches
 from analysis.tables.table import NOTHING, Column, Kind, Printed, Row, Table, formatted, scaled
 from inference.intervals import median
@@ -38,12 +39,10 @@ PRINTED = {
 def rates_in(campaign: Campaign) -> Rates:
     """Return the rates that a campaign measured, by implementation."""
     found: Rates = defaultdict(list)
-    for launch in campaign.sound():
-        # Those of all nodes at once are shown by node (node_tables.py).
+    for launch in without_waiting(campaign):
+        # Those of all nodes at once are shown by node (tables.py).
         record = launch.record
-        if isinstance(launch.output, ProgramOutput) and not (
-            record.oversubscribed or record.nodes > 1
-        ):
+        if isinstance(launch.output, ProgramOutput) and record.nodes == 1:
             found[record.implementation] += [
                 result for result in launch.output.results if isinstance(result, Rate)
             ]
@@ -53,7 +52,7 @@ def rates_in(campaign: Campaign) -> Rates:
 def node_table(campaign: Campaign, rates_of: Rates) -> Table | None:
     """Return DGEMM's and STREAM's rates of a node, None if none was measured."""
     rows = []
-    of_name = cells_with(campaign, Rate)
+    of_name = cells_with(without_waiting(campaign), Rate)
     for name, rates in rates_of.items():
         products = [rate for rate in rates if isinstance(rate, DgemmResult)]
         loops: dict[str, list[float]] = defaultdict(list)
@@ -113,7 +112,7 @@ def rows_of_ornl(root: Path) -> list[tuple[str, ...]]:
 def cycles_table(campaign: Campaign, rates_of: Rates, times: Times, root: Path) -> Table | None:
     """Return Table 3.1 with a campaign's rows above ORNL's; None without SerialLinpack."""
     latencies = latencies_in(times)
-    solving = cells_with(campaign, LinpackSolve)
+    solving = cells_with(without_waiting(campaign), LinpackSolve)
     rows: list[Row] = []
     for name, rates in rates_of.items():
         solved: dict[str, list[LinpackSolve]] = defaultdict(list)

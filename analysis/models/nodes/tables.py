@@ -6,7 +6,8 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from analysis.models.node_pairs import (
+from analysis.comparison.oversubscription import without_waiting
+from analysis.models.nodes.pairs import (
     MEASURES,
     Judged,
     JudgedPairs,
@@ -68,11 +69,11 @@ def pair_columns() -> list[Column]:
 def rates_by_node(campaign: Campaign) -> dict[str, dict[str, float]]:
     """Return each node's DGEMM in FLOP/s, triad in B/s and clock in Hz, medians over launches.
 
-    Without launches in which ranks waited for a processor, and Linpack, which is of one core.
+    Without cells whose ranks waited for processors, and Linpack, which is of one core.
     """
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for launch in campaign.sound():
-        if not isinstance(launch.output, ProgramOutput) or launch.record.oversubscribed:
+    for launch in without_waiting(campaign):
+        if not isinstance(launch.output, ProgramOutput):
             continue
         ranks_of: dict[str, list[int]] = defaultdict(list)
         for rank, host in enumerate(launch.output.header.hosts):

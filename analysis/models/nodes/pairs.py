@@ -45,7 +45,7 @@ Pair = tuple[int, int]
 
 
 class Thresholds(BaseModel):
-    """When a node or link is slow, unstable or fine (node_verdicts.yaml, which explains them)."""
+    """When a node or link is slow, unstable or fine (verdicts.yaml, which explains them)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -62,8 +62,8 @@ class Thresholds(BaseModel):
 
 @cache
 def thresholds() -> Thresholds:
-    """Return the thresholds of node_verdicts.yaml."""
-    text = Path(__file__).with_name("node_verdicts.yaml").read_text()
+    """Return the thresholds of verdicts.yaml."""
+    text = Path(__file__).with_name("verdicts.yaml").read_text()
     return Thresholds.model_validate(yaml.safe_load(text))
 
 
