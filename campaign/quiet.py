@@ -20,6 +20,10 @@ from records.program_output import ProgramOutput
 #: How long each image's preflight looks, in s: this share of a campaign's budget between these,
 #: or, without one, the first.
 ASKED_S, SHARE, LEAST_S, MOST_S = 1.0, 0.005, 0.5, 5.0
+#: An interval that reaches further from 1 tells nothing.
+WIDEST = 10.0
+#: What a campaign has at most (records.base.RoundNumber).
+MOST_ROUNDS = 999_999
 
 
 def looked_ms(manifest: Manifest) -> int:
@@ -32,9 +36,10 @@ def looked_ms(manifest: Manifest) -> int:
 def with_quiet(campaign: Path, manifest: Manifest, progress: CampaignProgress) -> Manifest:
     """Return the manifest with what the preflights of its first round saw, and say it.
 
-    Unchanged where it has that already, no round is done, or none of them looked.
+    Unchanged where it has that already, another round than the first one is done, or none of them
+    looked: later ones are not looked through again.
     """
-    if manifest.quiet or not manifest.rounds_done:
+    if manifest.quiet or len(manifest.rounds_done) != 1:
         return manifest
     looks: list[Noise] = []
     proofs = tuple(f"_{name}_" for name in proving("image"))
@@ -50,8 +55,9 @@ def with_quiet(campaign: Path, manifest: Manifest, progress: CampaignProgress) -
     took_s = manifest.rounds_done[0].wall_s
     rounds = manifest.rounds
     if manifest.design:
-        rounds = max(1, int(manifest.design.budget_s / took_s)) if took_s else 1
-    found = quiet_of(looks, rounds)
+        enough = manifest.design.budget_s / took_s if took_s else 1
+        rounds = max(1, int(min(enough, MOST_ROUNDS)))
+    found = quiet_of(looks, rounds, of_budget=manifest.design is not None)
     if found is None:
         return manifest
     progress.say(found.sentence)
@@ -59,22 +65,24 @@ def with_quiet(campaign: Path, manifest: Manifest, progress: CampaignProgress) -
 
 
 def half_width(deviation: float, rounds: int, confidence: float = CONFIDENCE) -> float | None:
-    """Return how wide half the interval of a ratio of two is that are alike; None of one round.
+    """Return how wide half the interval of a ratio of two is that are alike.
 
-    Each round has a launch of both, whose logarithms have this deviation.
+    Each round has a launch of both, whose logarithms have this deviation. None of one round, and
+    where it is so wide that it tells nothing.
     """
     if rounds < 2:
         return None
     quantile = student(rounds - 1, (1 + confidence) / 2)
-    return math.expm1(quantile * deviation * math.sqrt(2 / rounds))
+    half = quantile * deviation * math.sqrt(2 / rounds)
+    return math.expm1(half) if half < math.log1p(WIDEST) else None
 
 
-def quiet_of(looks: Sequence[Noise], rounds: int) -> Quiet | None:
+def quiet_of(looks: Sequence[Noise], rounds: int, of_budget: bool = False) -> Quiet | None:
     """Return how quiet nodes were, and what so many rounds can show; None where nobody looked."""
     if not looks:
         return None
     noisiest = max(looks, key=lambda one: one.share)
-    deviation = max(one.deviation for one in looks)
+    deviation = median([one.deviation for one in looks])
     stolen = [
         min(1.0, one.stolen_s / one.looked_s) for one in looks if one.stolen_s and one.looked_s
     ]
@@ -85,5 +93,5 @@ def quiet_of(looks: Sequence[Noise], rounds: int) -> Quiet | None:
         share=noisiest.share, longest_s=max(one.longest_s for one in looks),
         stolen_share=max(stolen, default=0.0), slowest_hz=min(one.slowest_hz for one in looks),
         fastest_hz=max(one.fastest_hz for one in looks), deviation=deviation, rounds=rounds,
-        half_width=half_width(deviation, rounds),
+        of_budget=of_budget, half_width=half_width(deviation, rounds),
     )  # fmt: skip

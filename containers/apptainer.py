@@ -20,7 +20,7 @@ from pathlib import Path
 
 from containers import apt, programs
 from containers.ending import exit_code
-from containers.guarded import BEFORE_DEV, MEMORY
+from containers.guarded import BEFORE_DEV, MEMORY, TERMINALS
 from containers.programs import ProvisionError
 from records import environment, layout
 from records.causes import sentence_in
@@ -51,6 +51,8 @@ OF_THE_KERNEL = (
     "sys",
     "sysrq-trigger",
 )
+#: A folder of every kernel in which there never is anything, and which nobody can write.
+EMPTY = "/proc/tty/ldisc"
 #: Options of `exec` that have no value; every other one is given as one word, `--name=value`.
 FLAGS = (
     "--cleanenv", "--contain", "--ipc", "--no-home", "--pid", "--sharens", "--userns"
@@ -168,8 +170,17 @@ class NotAdmitted(ImageError):
 
 
 def state_of(path: Path) -> tuple[int, ...]:
-    """Return what distinguishes a file from one that replaced it, or was written, later."""
-    status = path.stat()
+    """Return what distinguishes a file from one that replaced it, or was written, later.
+
+    It is opened for that: NFS asks its server then, and else says what it knew before. Raises
+    OSError.
+    """
+    # What is no file at all does not block.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
     return (
         status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns,
     )  # fmt: skip
@@ -218,13 +229,12 @@ def command(*words: str | Path | Admitted) -> list[str]:
 
 
 def without_terminals() -> list[str]:
-    """Return the options that take the caller's terminals away, as for a launch (into_container).
+    """Return the option that takes all terminals away, as for a launch (into_container).
 
     What a program read there would be missing at the terminal, and what it wrote be obeyed by it.
+    One by one they could not be covered: they open and close at any time.
     """
-    own = (one.path for one in os.scandir("/dev/pts")
-           if one.name.isdigit() and one.stat().st_uid == os.geteuid())  # fmt: skip
-    return [mount_option(f"{BEFORE_DEV}/dev/null", path) for path in own]
+    return [mount_option(EMPTY, TERMINALS)] if os.path.isdir(TERMINALS) else []
 
 
 def _check_exec(words: tuple[str | Path | Admitted, ...]) -> None:

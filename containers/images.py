@@ -294,6 +294,8 @@ def verified(root: Path, name: str) -> tuple[Path, tuple[int, ...], dict[str, An
     path = store.path_of(root, entry)
     try:
         state = state_of(path)
+    except PermissionError:
+        raise
     except OSError:
         raise ImageError(
             f"{path} is missing; build it: {BUILD_COMMAND} IMAGES={implementation}"

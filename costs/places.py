@@ -9,6 +9,7 @@ from pathlib import Path
 
 from containers import images
 from containers.apptainer import Admitted, command, exec_options, mount_option, run_apart
+from records.causes import sentence_in
 from records.environment import environment
 
 # Variables that tell a relocated Open MPI where it is; other implementations ignore them.
@@ -29,7 +30,9 @@ class Place:
         done = run_apart([*self.prefix, *command], env=self.environment, cwd=self.folder)
         took = time.monotonic() - began
         if done.returncode != 0:
-            raise SystemExit(f"performance: {' '.join(command)} failed: {done.stderr.strip()}")
+            # The cause first: whoever shows this may show its beginning alone.
+            why = sentence_in(done.stderr) or f"it ended with {done.returncode} and said nothing"
+            raise SystemExit(f"performance: {why}; this failed: {' '.join(command)}")
         return done.stdout, took
 
     def keep(self, command: list[str]) -> Path:

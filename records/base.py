@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -33,8 +35,8 @@ Number = Annotated[int, Field(ge=1, le=10**8)]
 MOST_RANKS = 10**7
 #: Of a larger world records have summaries (benchmarks/common/record_pieces.h).
 MOST_RANKS_LISTED = 1000
-#: Numbers and ranges of them, as Slurm's lists have them.
-Ranges = Annotated[str, Field(pattern=r"^(\d+(-\d+)?(,\d+(-\d+)?)*)?$")]
+#: More processors, cores, sockets or NUMA nodes than a host has: Linux knows 8192 processors.
+MOST_NUMBERS = 2**14
 #: A process ends with 0 to 255; schedulers add what they have to say, as PBS 256 and a signal.
 ExitCode = Annotated[int, Field(ge=-1024, le=1024)]
 
@@ -46,6 +48,33 @@ def whole_number(digits: str) -> int:
     if number > MOST_COUNTED:
         raise ValueError(f"{digits[:30]}… is more than any program counts")
     return int(number)
+
+
+@lru_cache(maxsize=4096)
+def numbers_of(ranges: str) -> frozenset[int]:
+    """Return the numbers that a list such as `0-3,8` has: the same object for many ranks alike.
+
+    Raises ValueError for larger ones, or more, than a host has, before memory is taken for them.
+    """
+    found: list[range] = []
+    for part in filter(None, ranges.split(",")):
+        first, _, last = part.partition("-")
+        found.append(range(whole_number(first), whole_number(last or first) + 1))
+    if any(one.stop > MOST_NUMBERS for one in found) or sum(map(len, found)) > MOST_NUMBERS:
+        raise ValueError(f"{ranges[:30]} is of more than the {MOST_NUMBERS} numbers from 0 on")
+    return frozenset(chain.from_iterable(found))
+
+
+def of_a_host(ranges: str) -> str:
+    """Return a list of numbers; raise ValueError where no host has so many."""
+    numbers_of(ranges)
+    return ranges
+
+
+#: Numbers and ranges of them, as Slurm's lists have them.
+Ranges = Annotated[
+    str, Field(pattern=r"^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$"), AfterValidator(of_a_host)
+]
 
 
 def packed(times: Sequence[float]) -> Any:

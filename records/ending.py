@@ -44,16 +44,7 @@ def by_rank(runs: Sequence[tuple[Entry, int]]) -> Iterator[Entry]:
     return (entry for entry, ranks in runs for _ in range(ranks))
 
 
-def numbers_of(ranges: str) -> frozenset[int]:
-    """Return the numbers that a list such as `0-3,8` has."""
-    found: set[int] = set()
-    for part in filter(None, ranges.split(",")):
-        first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return frozenset(found)
-
-
-class Placement(Record):
+class RankPlaces(Record):
     """On which host each rank was, and on what of it it might run.
 
     A core has the number of the first of its processors, which are its hyper-threads. What a kernel
@@ -80,18 +71,18 @@ class Placement(Record):
 
 
 #: Those that were read, each once: launches of an implementation are mostly placed alike.
-_PLACEMENTS: dict[str, Placement] = {}
+_PLACEMENTS: dict[str, RankPlaces] = {}
 
 
-def once(placement: Placement) -> Placement:
+def once(placement: RankPlaces) -> RankPlaces:
     """Return the placement that is equal to this one and was there first."""
     return _PLACEMENTS.setdefault(placement.model_dump_json(), placement)
 
 
-SharedPlacement = Annotated[Placement, AfterValidator(once)]
+SharedPlacement = Annotated[RankPlaces, AfterValidator(once)]
 
 
-class Waiting(Record):
+class ProcessorWait(Record):
     """How long the rank that waited most for a processor did, of the time that was counted; in s.
 
     It waits while it could run and others do, on `turns` occasions.
@@ -118,7 +109,7 @@ class Waiting(Record):
         return self.share * self.waited_s / self.turns if self.turns else 0.0
 
 
-class Told(Record):
+class ToldAtEnd(Record):
     """What every program of ours says at its end.
 
     `stopped` is how often a rank went on after it had been stopped, `carriers` how often a link of
@@ -128,17 +119,17 @@ class Told(Record):
     stopped: Count | None = None
     carriers: Count | None = None
     placement: SharedPlacement | None = None
-    waiting: Waiting | None = None
+    waiting: ProcessorWait | None = None
 
 
-class End(Told):
+class End(ToldAtEnd):
     """The last line; an output without it was cut off."""
 
     record: Literal["end"]
     results: Count
 
 
-class ToldDisturbances(Told):
+class ToldDisturbances(ToldAtEnd):
     """The last line of an output whose own format has no place for what it says."""
 
     record: Literal["disturbances"]
@@ -161,7 +152,7 @@ def last_line(path: Path) -> bytes:
             read *= 16
 
 
-def told_in(path: Path) -> Told:
+def told_in(path: Path) -> ToldAtEnd:
     """Return what a program's last line says.
 
     An output without such a line tells nothing, whatever it is.
@@ -169,4 +160,4 @@ def told_in(path: Path) -> Told:
     try:
         return _LAST_LINE.validate_json(last_line(path))
     except (OSError, ValueError):
-        return Told()
+        return ToldAtEnd()

@@ -34,7 +34,7 @@ from records.base import (
 from records.causes import one_line
 from records.digests import LaunchFiles
 from records.disturbance import Disturbance
-from records.ending import MOST_WAITED, SharedPlacement, Waiting
+from records.ending import MOST_WAITED, ProcessorWait, SharedPlacement
 from records.experiments import experiments
 from records.files import json_of
 from records.hpl import hpl_output
@@ -164,7 +164,7 @@ class LaunchRecord(AskedLaunch):
     #: Where its ranks were, and how long the one waited for a processor that did so most: None
     #: where the program or the kernel does not tell.
     placement: SharedPlacement | None = None
-    waiting: Waiting | None = None
+    waiting: ProcessorWait | None = None
     exit_code: ExitCode | None
     outcome: Literal["sound", "suspect", "failed"]
     sentence: Annotated[str, AfterValidator(one_line)] | None

@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from records.ending import Placement, by_rank, numbers_of
+from records.base import numbers_of
+from records.ending import RankPlaces, by_rank
 
 #: Of each rank: the number of its node, and what it may run on, by numbers that begin anew.
 Pattern = tuple[tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], int], ...]
@@ -64,7 +65,7 @@ def crowded_ranks(own: Sequence[frozenset[int]]) -> int:
     return sum(alike[cores] for cores in crowded)
 
 
-def placed(placement: Placement) -> Placed:
+def placed(placement: RankPlaces) -> Placed:
     """Return what a placement comes to."""
     hosts = [*by_rank(placement.hosts)]
     cores = [*map(numbers_of, by_rank(placement.cores))]
@@ -83,10 +84,10 @@ def placed(placement: Placement) -> Placed:
 
 
 #: Of the placements that were looked at, by their place in memory, which keeping them holds.
-_CROWDED: dict[int, tuple[Placement, bool]] = {}
+_CROWDED: dict[int, tuple[RankPlaces, bool]] = {}
 
 
-def is_crowded(placement: Placement) -> bool:
+def is_crowded(placement: RankPlaces) -> bool:
     """Return whether ranks share cores of which there are fewer than they are."""
     found = _CROWDED.get(id(placement))
     if found is None:
@@ -102,7 +103,7 @@ def union_by(hosts: Sequence[str], runs: Sequence[tuple[str, int]]) -> list[int]
     return [*map(len, found.values())]
 
 
-def pattern(placement: Placement) -> Pattern:
+def pattern(placement: RankPlaces) -> Pattern:
     """Return what is the same of two placements that differ only in which nodes and cores they got.
 
     Nodes, and the cores, sockets and NUMA nodes of each, are numbered in the order in which ranks

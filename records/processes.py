@@ -86,21 +86,33 @@ def end(ours: Collection[int]) -> None:
                 os.kill(process, number)
 
 
-def end_what_is_left(campaign: Path, job: int) -> list[str]:
+def end_what_is_left(campaign: Path, job: int, began: int | None) -> list[str]:
     """End what a job of this machine has left running; return the names of these processes.
 
-    `job` was its process, which led its session. What ends by itself in a moment is not left.
+    `job` was its process, which led its session and `began` at a tick of the kernel's, if that is
+    known. What ends by itself in a moment is not left.
     """
     deadline = time.monotonic() + END_S
     # Whatever a job has started is younger than what has started the job.
-    since = started(stat_of(os.getpid()))
-    while left := running_for(campaign, [job], since):
+    since = max(started(stat_of(os.getpid())), began or 0)
+    sessions = {job}
+    while left := running_for(campaign, sessions - _of_another(job, began), since):
+        # Once nothing is left of a session, its number may become another's.
+        sessions &= {one.session for one in left.values()}
         if time.monotonic() > deadline:
             names = sorted(map(name_of, left))
             end(left)
             return names
         time.sleep(POLL_S)
     return []
+
+
+def _of_another(job: int, began: int | None) -> set[int]:
+    """Return a job's number if it is that of a process which is not the job's."""
+    try:
+        return {job} if started(stat_of(job)) != began else set()
+    except (OSError, ValueError, IndexError):
+        return set()
 
 
 def boot_id() -> str:

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from records.base import Header
+from records.base import Header, numbers_of
 from records.communication import Topology
 
 #: What two ranks of a host share at least, and two of different hosts.
 HOST, NETWORK = "host", "network"
-
-
-def numbers_of(ranges: str) -> frozenset[int]:
-    """Return the numbers of a list with ranges, such as 0-3,8."""
-    found: set[int] = set()
-    for part in filter(None, ranges.split(",")):
-        first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return frozenset(found)
 
 
 def processors_of(header: Header) -> list[frozenset[int]]:
@@ -34,35 +25,47 @@ def processors_of(header: Header) -> list[frozenset[int]]:
 class Nearness:
     """What two ranks of a launch have in common, by the topologies that a preflight has found."""
 
-    def __init__(self, topologies: Sequence[Topology]) -> None:
-        """Take the topologies in the order of hosts; a host that has none is like the first."""
-        self._of = {
+    def __init__(self, topologies: Sequence[Topology], hosts: Iterable[str]) -> None:
+        """Take the topologies, and the hosts of the preflight's ranks.
+
+        A host of it that has no topology of its own is like the one before.
+        """
+        own = {
             one.host: [(kind.kind, [*map(numbers_of, kind.processors)]) for kind in one.objects]
             for one in topologies
         }
-        self._usual = next(iter(self._of.values()), [])
+        self._of: dict[str, list[tuple[str, list[frozenset[int]]]]] = {}
+        before = None
+        for host in dict.fromkeys(hosts):
+            before = own.get(host, before)
+            if before is not None:
+                self._of[host] = before
 
     def kinds(self) -> list[str]:
         """Return what ranks can have in common, the nearest first."""
         named = [kind for objects in self._of.values() for kind, _ in objects]
         return [*dict.fromkeys(named), HOST, NETWORK]
 
-    def between(self, header: Header, one: int, other: int) -> str | None:
-        """Return the smallest thing in which both ranks are wherever they run; None if unknown."""
-        if header.hosts[one] != header.hosts[other]:
-            return NETWORK
+    def to_the_first(self, header: Header) -> list[str | None]:
+        """Return for each rank but rank 0 the smallest thing in which both are wherever they run.
+
+        None where that is unknown, as on a host on which no preflight was.
+        """
         processors = processors_of(header)
-        if not processors[one] or not processors[other]:
-            return None
-        both = processors[one] | processors[other]
-        for kind, each in self._of.get(header.hosts[one], self._usual):
-            if any(both <= own for own in each):
-                return kind
-        return HOST
+        first, kinds = header.hosts[0], self._of.get(header.hosts[0])
+        return [
+            NETWORK if host != first
+            else None if kinds is None or not processors[0] or not own
+            else next(
+                (kind for kind, each in kinds if any(processors[0] | own <= of for of in each)),
+                HOST,
+            )
+            for host, own in zip(header.hosts[1:], processors[1:], strict=True)
+        ]  # fmt: skip
 
     def nearest_and_farthest(self, header: Header) -> tuple[str, str] | None:
         """Return what rank 0 has in common with the rank next to it, and with the farthest."""
-        found = [self.between(header, 0, other) for other in range(1, header.ranks)]
+        found = self.to_the_first(header)
         if not found or None in found:
             return None
         order = self.kinds()

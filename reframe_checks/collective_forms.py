@@ -12,7 +12,7 @@ from reframe.core.builtins import parameter
 
 from records.communication import ALONE, BESIDE, COMPUTING
 from reframe_checks.mixins.communicating import AskedPoint
-from reframe_checks.mixins.scaled import Scaled
+from reframe_checks.mixins.ranks_chosen import RanksChosen
 from reframe_checks.mixins.tiers import of_tier
 
 BARRIERS = {"barrier", "dissemination-barrier"}
@@ -64,7 +64,7 @@ SUITES = {
 }
 
 
-class NamedCollectives(Scaled):
+class NamedCollectives(RanksChosen):
     """A suite of the program `collective` that runs where a campaign names it."""
 
     program = "collective"

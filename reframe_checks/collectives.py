@@ -9,7 +9,7 @@ from reframe.core.builtins import parameter
 
 from reframe_checks.mixins.communicating import AskedPoint
 from reframe_checks.mixins.cores import cores_of_site, nodes_of_site
-from reframe_checks.mixins.scaled import Scaled
+from reframe_checks.mixins.ranks_chosen import RanksChosen
 from reframe_checks.mixins.tiers import of_tier
 
 DOUBLE = 8
@@ -135,7 +135,7 @@ SUITES: dict[str, CollectiveSuite] = of_tier(
 
 
 @rfm.simple_test
-class Collectives(Scaled):
+class Collectives(RanksChosen):
     """One report's collective operations, over its groups and message sizes."""
 
     descr = "collective operations over message sizes"

@@ -9,7 +9,7 @@ from reframe.core.builtins import parameter, run_before
 
 from containers.apptainer import mount_option
 from reframe_checks.mixins.communicating import AskedPoint, Communicating
-from reframe_checks.mixins.job_script import quoted
+from reframe_checks.mixins.job_script import folder_for_files
 from reframe_checks.mixins.tiers import of_tier
 
 OPERATIONS = ("write", "read", "write-all", "read-all")
@@ -19,8 +19,6 @@ RANKS = of_tier(quick=2, paper=8)
 ITERATIONS = of_tier(quick=20, paper=100)
 #: What a container calls the folder in which the file is made.
 INSIDE = "/files"
-#: The first command behind a launch, which keeps its exit code.
-KEEPS_CODE = "launch_exit_code=$?"
 
 
 @rfm.simple_test
@@ -67,11 +65,9 @@ class Files(Communicating):
         """Give the ranks a new folder in the one that the site names, and nothing else of it."""
         if "files_folder" not in self.site():
             return
-        folder = f"{self.site()['files_folder']}/wyeast-{uuid4().hex}"
-        self.container_platform.options += [mount_option(folder, INSIDE)]
-        self.prerun_cmds = [*self.prerun_cmds, f"mkdir {quoted(folder)} || exit 1"]
-        after = self.postrun_cmds.index(KEEPS_CODE) + 1
-        self.postrun_cmds.insert(after, f"rm -rf {quoted(folder)}")
+        place, name = str(self.site()["files_folder"]), f"wyeast-{uuid4().hex}"
+        self.container_platform.options += [mount_option(f"{place}/{name}", INSIDE)]
+        self.lends_for_files = folder_for_files(place, name, self.program)
 
     def asked_points(self) -> Iterable[AskedPoint]:
         """Return the points in the program's order."""

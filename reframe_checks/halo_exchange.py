@@ -8,7 +8,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
 from reframe_checks.mixins.communicating import AskedPoint
-from reframe_checks.mixins.scaled import Scaled
+from reframe_checks.mixins.ranks_chosen import RanksChosen
 from reframe_checks.mixins.tiers import of_tier
 
 DOUBLE = 8
@@ -69,7 +69,7 @@ def grid_of(ranks: int, dimensions: int) -> list[int]:
 
 
 @rfm.simple_test
-class HaloExchange(Scaled):
+class HaloExchange(RanksChosen):
     """All faces of a lattice, exchanged in every way that MPI offers."""
 
     descr = "exchange of a lattice's borders"

@@ -6,7 +6,7 @@ from itertools import product
 import reframe as rfm
 
 from reframe_checks.mixins.communicating import AskedPoint
-from reframe_checks.mixins.scaled import Scaled
+from reframe_checks.mixins.ranks_chosen import RanksChosen
 from reframe_checks.mixins.tiers import of_tier
 
 #: By what the program asks for, and as it calls the group.
@@ -21,7 +21,7 @@ ITERATIONS = of_tier(quick=50, paper=1000)
 
 
 @rfm.simple_test
-class Neighbours(Scaled):
+class Neighbours(RanksChosen):
     """Every rank sends to its neighbours in a graph, one block for all or one for each."""
 
     descr = "exchanges with the neighbours of a graph"

@@ -9,7 +9,7 @@ from reframe.core.exceptions import SanityError
 from records.communication import Communication
 from records.limits.links import Message, drawn_messages
 from reframe_checks.mixins.communicating import AskedPoint
-from reframe_checks.mixins.scaled import Scaled
+from reframe_checks.mixins.ranks_chosen import RanksChosen
 from reframe_checks.mixins.tiers import of_tier
 
 STYLES = ("asynchronous", "synchronous")
@@ -17,7 +17,7 @@ SIDED = ("single", "double")
 
 
 @rfm.simple_test
-class SomeToSome(Scaled):
+class SomeToSome(RanksChosen):
     """Randomly sized messages between random pairs, in both styles, single and double sided."""
 
     descr = "sparse exchange of randomly sized messages between random pairs"

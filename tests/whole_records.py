@@ -58,7 +58,9 @@ def launch_facts(launch: str = "round001_cell", **more: Any) -> dict[str, Any]:
         "times_s": {}, "processors_s": {"busy": 1.5, "idle": 0.5, "stolen": 0.0},
         "node": {"facts": "nodes/node1-0.json", "load_average": 0.5, "running": 1,
                  "memory_available_bytes": 1024, "clock_hz": None},
-        "image_file": {"device": 1, "inode": 2, "bytes": 3, "changed_utc_s": 4.0},
+        "image_file": {
+            "device": 1, "inode": 2, "bytes": 3, "changed_utc_s": 4.0, "modified_utc_s": 4.0,
+        },
         "exit_code": 0, "outcome": "sound", "sentence": None, **more,
     }  # fmt: skip
 

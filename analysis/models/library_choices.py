@@ -71,7 +71,8 @@ def nearness_table(campaign: Campaign) -> Table:
         if not topologies or not isinstance(launch.output, ProgramOutput):
             continue
         header = launch.output.header
-        common = Nearness(topologies).nearest_and_farthest(header)
+        near = Nearness(topologies, proof.output.header.hosts)
+        common = near.nearest_and_farthest(header)
         if not common:
             continue
         each = sorted({len(own) for own in processors_of(header)})

@@ -11,7 +11,7 @@
 #include "random_numbers.h"
 #include "stencils.h"
 
-enum { MOST_LEVELS = 10, CHARGES = 10 };
+enum { MOST_LEVELS = 11, CHARGES = 10 }; /* Class E has 2^11 points in a dimension. */
 
 static const option options[] = {LARGE_CLASS_OPTION, REPETITION_OPTION};
 static const program_description program = {
@@ -195,6 +195,11 @@ static void set_up(multigrid *m)
         leave_together(program.name, about.text, EXIT_USAGE);
     for (int n = points; n > 2; n /= 2)
         m->top++;
+    if (m->top >= MOST_LEVELS) {
+        complain(&about, "class %s has %d points in a dimension: at most %d levels of grids fit",
+                 chosen_class, points, MOST_LEVELS);
+        leave_together(program.name, about.text, EXIT_USAGE);
+    }
     for (int level = 0; level <= m->top; level++) {
         cube *c = &m->cubes[level];
         *c = make_cube(&m->ranks, 2 << level, level == m->top);

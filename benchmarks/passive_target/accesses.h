@@ -14,6 +14,7 @@ typedef struct {
     size_t bytes, in_a_row; /* Of one access; how many of them, each in a place of its own. */
     /* The origin's: what it brings, what a swap expects to find, and what it gets. */
     unsigned char *given, *expected, *taken;
+    int swapped; /* Whether the target has what swaps bring: the next ones put back what was there. */
     long long operations; /* Of the target's computation meanwhile; 0: it has none. */
 } access;
 

@@ -1,7 +1,9 @@
+#define _GNU_SOURCE /* sched_getcpu */
 #include "noise.h"
 
 #include <math.h>
 #include <mpi.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,17 +41,20 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* What a hypervisor has given to others while this node had work, in seconds: all processors'. */
-static double stolen_s(void)
+/* What a hypervisor has given to others while a processor had work, in seconds; below 0: unknown. */
+static double stolen_s(int processor)
 {
-    unsigned long long of[8];
+    char line[256], format[64];
+    unsigned long long ticks;
+    int found = 0;
     FILE *file = fopen("/proc/stat", "r");
     if (!file)
         return -1.0;
-    const int found = fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &of[0], &of[1],
-                             &of[2], &of[3], &of[4], &of[5], &of[6], &of[7]);
+    snprintf(format, sizeof format, "cpu%d %%*u %%*u %%*u %%*u %%*u %%*u %%*u %%llu", processor);
+    while (!found && fgets(line, sizeof line, file))
+        found = sscanf(line, format, &ticks) == 1;
     fclose(file);
-    return found == 8 ? (double)of[7] / (double)sysconf(_SC_CLK_TCK) : -1.0;
+    return found ? (double)ticks / (double)sysconf(_SC_CLK_TCK) : -1.0;
 }
 
 static int64_t nearest_readings(void)
@@ -109,7 +114,8 @@ static int look(double seconds, noise_seen *seen)
         free(scratch);
         return -1;
     }
-    const double stolen = stolen_s(), first = clock_frequency();
+    const int processor = sched_getcpu();
+    const double stolen = stolen_s(processor), first = clock_frequency();
     const int64_t nearest = nearest_readings();
     const long readings = (long)(PIECE_NS / (double)nearest) + 1;
     const int64_t began = now_ns(), end = began + (int64_t)(1e9 * seconds);
@@ -117,10 +123,12 @@ static int look(double seconds, noise_seen *seen)
     while (count < 2 * PIECES_OF_BLOCK || (count < most && now_ns() < end))
         pieces[count++] = work(readings, nearest, seen);
     seen->looked = 1e-9 * (double)(now_ns() - began);
-    const double last = clock_frequency(), stolen_then = stolen_s();
+    const double last = clock_frequency(), stolen_then = stolen_s(processor);
+    /* What was stolen of one that the rank was on for a while only is not what it has lost. */
+    const int moved = processor < 0 || sched_getcpu() != processor;
     seen->slowest = fmin(first, last);
     seen->fastest = fmax(first, last);
-    seen->stolen = stolen < 0 || stolen_then < stolen ? -1.0 : stolen_then - stolen;
+    seen->stolen = moved || stolen < 0 || stolen_then < stolen ? -1.0 : stolen_then - stolen;
     seen->deviation = deviation_of_blocks(pieces, count, scratch);
     seen->piece = summarise(pieces, count, scratch);
     free(pieces);

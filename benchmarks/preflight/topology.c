@@ -9,8 +9,8 @@
 #include "../common/record_pieces.h"
 
 #define LONGEST_PATH 4096
-/* Of a list of processors, such as 0-63,128-191. */
-#define LONGEST_LIST 512
+/* Of a list of processors, such as 0-63,128-191: a page, as long as the kernel's own files were. */
+#define LONGEST_LIST 4096
 #define MOST_CACHES 10
 enum { TAG_TEXT = 31 };
 
@@ -39,7 +39,8 @@ static void add(growing *to, const char *text)
     to->length += more;
 }
 
-/* The first line of a file. Returns 0, or -1 where there is none, or it is no list of processors or word. */
+/* The only line of a file. Returns 0, or -1 where there is none or it is cut off, or it is no list of
+ * processors or word. */
 static int read_line(const char *folder, const char *name, char line[LONGEST_LIST])
 {
     char path[LONGEST_PATH];
@@ -49,8 +50,9 @@ static int read_line(const char *folder, const char *name, char line[LONGEST_LIS
     if (!file)
         return -1;
     const int found = fgets(line, LONGEST_LIST, file) != NULL;
+    const int is_whole = found && (strchr(line, '\n') || fgetc(file) == EOF);
     fclose(file);
-    if (!found)
+    if (!is_whole)
         return -1;
     line[strcspn(line, "\n")] = '\0';
     return line[0] && !strpbrk(line, "\"\\") ? 0 : -1;

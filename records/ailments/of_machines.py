@@ -47,6 +47,18 @@ HIDDEN_PROGRAM = Known(
     "https://apptainer.org/docs/user/latest/bind_paths_and_mounts.html",
 )
 
+#: Where launches have what covers the machine's terminals.
+NO_TERMINALS = Known(
+    re.compile(r"destination /dev/pts doesn't exist in container"),
+    "the machine's apptainer.conf has `mount dev = minimal` without `mount devpts = yes`: have the "
+    "latter set",
+    (
+        "mount /proc/tty/ldisc->/dev/pts error: while mounting /proc/tty/ldisc: destination "
+        "/dev/pts doesn't exist in container",
+    ),
+    "https://apptainer.org/docs/admin/latest/configfiles.html",
+)
+
 OTHER_PROCESSORS = Known(
     re.compile(r"image's architecture \(\w+\) could not run on the host's"),
     "the image was built for another kind of processor than this node's: build or pull one on such "

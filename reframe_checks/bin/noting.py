@@ -18,7 +18,7 @@ from records import launch as launches
 from records.base import CampaignError, NotKept
 from records.causes import of_command, one_line
 from records.events import NotStarted
-from records.processes import MARK, end_what_is_left, named
+from records.processes import MARK, end_what_is_left, known, named
 from records.schedule import Schedule
 from reframe_checks.bin.output_limit import cut
 from reframe_checks.bin.telling import LEFT, is_over
@@ -54,6 +54,8 @@ class Told(TaskEventListener):  # type: ignore[misc]
 
     def __init__(self, schedule: Schedule, proven: set[str], unproven: dict[str, str]) -> None:
         self.schedule = schedule
+        #: When each job of this machine began, by its process: in the kernel's ticks since boot.
+        self.began: dict[int, int] = {}
         #: What passed in this session, and what failed or was skipped and why: ReFrame's names.
         self.proven = proven
         self.unproven = unproven
@@ -82,11 +84,13 @@ class Told(TaskEventListener):  # type: ignore[misc]
 
     def on_task_run(self, task: Any) -> None:
         """Record the scheduler's name of the launch."""
-        name = self.name_of(task)
+        job, name = task.check.job, self.name_of(task)
+        called = str(job.jobid) if job else ""
+        if job and job.scheduler.is_local:
+            called = named(int(job.jobid))
+            self.began |= known([called])
         if name and self.schedule.state.launches[name].status == "intended":
-            job = task.check.job
-            is_here = job.scheduler.is_local
-            self.schedule.submitted(name, named(int(job.jobid)) if is_here else str(job.jobid))
+            self.schedule.submitted(name, called)
 
     def on_task_exit(self, task: Any) -> None:
         """End what the job left running: none of it may disturb the next launch.
@@ -100,7 +104,8 @@ class Told(TaskEventListener):  # type: ignore[misc]
         if job.scheduler.is_local:
             campaign = Path(os.environ.get(MARK) or self.schedule.campaign)
             # ReFrame has it as text.
-            left = end_what_is_left(campaign, int(job.jobid))
+            process = int(job.jobid)
+            left = end_what_is_left(campaign, process, self.began.pop(process, None))
         else:
             left = task.check.left_on_nodes() if isinstance(task.check, RecordedCheck) else []
         if left:

@@ -31,7 +31,7 @@ from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler
 from records.causes import one_line
 from reframe_checks.bin.output_limit import bounded
 from reframe_checks.bin.waiting import PENDING, WaitedTooLong, Waiting
-from reframe_checks.bin.waking import steady_time, until_it_ends
+from reframe_checks.bin.waking import steady_time, time_of_slurm, until_it_ends
 from reframe_checks.mixins.asking import NoAnswer, ask
 
 #: How long a command of a scheduler's may take, in seconds; it is asked again at the next poll.
@@ -286,8 +286,9 @@ def ask_in_time() -> None:
     LsfJobScheduler.poll = lambda scheduler, *jobs: forgotten.poll(scheduler, *jobs)
     for scheduler in (PbsJobScheduler, PbsProJobScheduler, LsfJobScheduler, SgeJobScheduler):
         scheduler.poll = bounded(patient(scheduler.poll))
-    for module in (local, slurm, pbs, lsf, sge, oar, flux):
+    for module in (local, pbs, lsf, sge, oar, flux):
         module.time = steady_time
+    slurm.time = time_of_slurm
     for module in (slurm, pbs, lsf, sge):
         module.osext = Answered()
         module._run_strict = partial(module.osext.run_command, check=True)

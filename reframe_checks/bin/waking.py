@@ -16,6 +16,8 @@ from typing import Any
 #: How often a job is looked at that has not ended, in seconds: for how much it has printed, and for
 #: its time limit.
 LOOK_AGAIN_S = 1.0
+#: From when on Slurm's accounting is asked for a job, in seconds since the epoch.
+FIRST_DAY_S = 2 * 86400.0
 
 
 class SteadyTime:
@@ -31,6 +33,18 @@ class SteadyTime:
     def time(self) -> float:
         """Return the time as it would be had nobody set the clock since this was made."""
         return self._zero + time.monotonic()
+
+
+class TimeOfSlurm(SteadyTime):
+    """The same where ReFrame asks Slurm's accounting for jobs since a day: for all since its first.
+
+    It asks by their numbers. A day that a clock has named which was ahead hides a job for ever.
+    """
+
+    def localtime(self, _: float) -> time.struct_time:
+        """Return the day that accounting is asked from, whenever a job was submitted."""
+        # Anywhere on earth it is one of the numbers that Slurm has for times.
+        return time.gmtime(FIRST_DAY_S)
 
 
 class UntilItEnds(SteadyTime):
@@ -74,4 +88,4 @@ class UntilItEnds(SteadyTime):
             os.close(descriptor)
 
 
-steady_time, until_it_ends = SteadyTime(), UntilItEnds()
+steady_time, time_of_slurm, until_it_ends = SteadyTime(), TimeOfSlurm(), UntilItEnds()

@@ -26,6 +26,8 @@ UNSEEN = ".unseen"
 WORK = "work"
 #: The variables of a job's script with the folders that become a container's /tmp and /dev/shm.
 OWN_TMP, OWN_MEMORY = "launch_tmp", "launch_memory"
+#: The variable with the folder that a launch has on a file system of the site, for its files.
+OWN_FILES = "launch_files"
 
 
 def quoted(*words: str | Path | int) -> str:
@@ -90,6 +92,25 @@ def own_folders(place: str = "/tmp", memory: str = "/dev/shm") -> list[str]:
         f"{OWN_TMP}=$(mktemp -d {quoted(place)}/{name} 2>/dev/null ||",
         f'    mktemp -d "${{TMPDIR:-/tmp}}/{name}") || exit 1',
         *([f"{OWN_MEMORY}=$(mktemp -d {quoted(memory)}/{name}) || exit 1"] if own else []),
+    ]
+
+
+def folder_for_files(place: str, name: str, program: str) -> list[str]:
+    """Return the commands that make the folder of OWN_FILES, in a place that all nodes share.
+
+    What launches have left that nothing could end is removed after a week: nobody can say from here
+    whether the job of a younger one still runs.
+    """
+    old = "-mindepth 1 -maxdepth 1 -type d -user \"$(id -u)\" -mtime +7 -name 'wyeast-*'"
+    words = (
+        f"{program}: no folder can be made in {place}, the site's files_folder: make it, writable "
+        "for whoever measures, on a file system that all nodes share"
+    )
+    return [
+        f"find {quoted(place)} {old} -exec rm -rf {{}} + 2>/dev/null",
+        # Before there is one: what is ended in between removes it all the same.
+        f"{OWN_FILES}={quoted(f'{place}/{name}')}",
+        f'mkdir "${OWN_FILES}" || {{ {OWN_FILES}=; echo {quoted(words)} >&2; exit 1; }}',
     ]
 
 

@@ -4,7 +4,7 @@ import math
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -33,6 +33,7 @@ from records.schedule import Schedule
 from reframe_checks.mixins.asking import NoAnswer, ask
 from reframe_checks.mixins.guest import collect_outputs
 from reframe_checks.mixins.job_script import (
+    OWN_FILES,
     OWN_MEMORY,
     OWN_TMP,
     end_what_is_left,
@@ -102,6 +103,8 @@ class RecordedCheck(NotingCheck):
 
     #: Whether the launch was judged, and nothing is wrong with it.
     is_sound = False
+    #: The commands that make the folder of OWN_FILES, of a check that needs one.
+    lends_for_files: Sequence[str] = ()
     #: The request for the launch, once it is known. Nothing of it is read back from its folder.
     wanted: AskedLaunch | None = None
 
@@ -114,7 +117,7 @@ class RecordedCheck(NotingCheck):
     @run_before("run")
     def time_the_launch(self) -> None:
         """Note the launch's own beginning and end, and keep the program's exit code."""
-        file_of_image = f"{FILE_OF} {quoted(self.image.path)}"
+        file_of_image = f"{{ {FILE_OF} {quoted(self.image.path)}; }}"
         # Before the launch's time begins, and after it ended.
         self.prerun_cmds += [
             f"{nodes.COMMAND} >{NODE}",
@@ -149,11 +152,11 @@ class RecordedCheck(NotingCheck):
         given_up = list(self.given_up())
         end_left = self.end_what_is_left()
         then = "end_left; " if end_left else ""
-        own = f'"${OWN_TMP}" "${OWN_MEMORY}"'
+        own = f'"${OWN_TMP}" "${OWN_MEMORY}" "${OWN_FILES}"'
         self.prerun_cmds[:0] = [
             *given_up,
             *found_on_nodes(state_folder() / "bin"),
-            f"{OWN_TMP}= {OWN_MEMORY}=",
+            f"{OWN_TMP}= {OWN_MEMORY}= {OWN_FILES}=",
             *end_left,
             # However the script ends: not every scheduler can be asked for its exit code.
             f"trap 'echo $? >{EXIT_CODE}; {then}"
@@ -161,6 +164,7 @@ class RecordedCheck(NotingCheck):
             f"{{ rm -rf {own} || {{ chmod -R u+rwX {own}; rm -rf {own}; }}; }} 2>/dev/null' EXIT",
             "trap 'exit 143' TERM",
             *(own_folders() if getattr(self.container_platform, "has_own_folders", False) else ()),
+            *self.lends_for_files,
         ]
         self.wanted = self.asked()
         self.is_sound = False
@@ -317,8 +321,8 @@ class RecordedCheck(NotingCheck):
         before, after = self.image_files()
         if before and after and before.is_another(after):
             raise SanityError(
-                "it is uncertain which image ran: its file was replaced during the launch; start "
-                "a new campaign"
+                "it is uncertain which image ran: its file was replaced or written during the "
+                "launch; start a new campaign"
             )
 
     def refuse_set_clock(self) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from records.ending import Told, told_in
+from records.ending import ToldAtEnd, told_in
 from records.program_output import read_program_output
 from tests.benchmarks.conftest import PROJECT, Built
 
@@ -47,7 +47,7 @@ def test_other_formats_count_stops_too(
     # One of the ranks is stopped as often as it gathers something.
     assert counted[0] == 0 and (counted[1] or 0) >= 2
     out.write_text("of another program\n")
-    assert told_in(out) == Told()
+    assert told_in(out) == ToldAtEnd()
 
 
 def test_ranks_that_were_stopped_are_counted(built: Built, stopping: str, tmp_path: Path) -> None:

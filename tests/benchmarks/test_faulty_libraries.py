@@ -291,3 +291,22 @@ def test_what_was_not_done_is_found(one: Built, tmp_path: Path, what: str) -> No
     preloaded = library(one, tmp_path, source)
     said = refused(one, preloaded, *command.split(), *folder, "--sizes", size, *TINY)
     assert sentence in said
+
+
+def test_each_swap_that_is_timed_finds_what_it_expects(one: Built, tmp_path: Path) -> None:
+    preloaded = library(
+        one, tmp_path,
+        "#include <stdio.h>\n"
+        "static int calls, swaps;\n"
+        "int MPI_Compare_and_swap(const void *o, const void *c, void *b, MPI_Datatype t, int r,\n"
+        "MPI_Aint d, MPI_Win w)\n"
+        "{ int code = PMPI_Compare_and_swap(o, c, b, t, r, d, w); PMPI_Win_flush(r, w); calls++;\n"
+        "  swaps += *(long long *)b == *(const long long *)c; return code; }\n"
+        "int MPI_Finalize(void)\n"
+        '{ if (calls) fprintf(stderr, "%d of %d\\n", swaps, calls); return PMPI_Finalize(); }',
+    )  # fmt: skip
+    words = ["--operation", "compare-and-swap", "--in-a-row", "2", "--iterations", "9"]
+    done = one.run("passive_target", *words, "--warmup", "2", LD_PRELOAD=preloaded)
+    assert done.returncode == 0, done.stderr
+    # One run of both is proved, and those that are not timed count as well.
+    assert "24 of 24\n" in done.stderr, done.stderr

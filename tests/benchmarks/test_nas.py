@@ -242,6 +242,24 @@ def test_bad_arguments_are_one_sentence(
     assert "Verification" not in done.stdout
 
 
+def test_more_levels_than_fit_are_refused_and_class_e_has_no_more(
+    one: Built, tmp_path: Path
+) -> None:
+    copy = tmp_path / "benchmarks"
+    shutil.copytree(PROJECT / "benchmarks", copy, ignore=shutil.ignore_patterns("build"))
+    path = copy / "nas" / "mg.c"
+    text = path.read_text()
+    assert "MOST_LEVELS = 11" in text
+    path.write_text(text.replace("MOST_LEVELS = 11", "MOST_LEVELS = 4"))
+    changed = Built(one.implementation, one.prefix, tmp_path / "build")
+    assert changed.make("-C", str(copy), f"{changed.build}/bin/nas_mg").returncode == 0
+    changed.refuse("nas_mg", ["--class", "S"], 1, "class S has 32 points in a dimension")
+    # As far as the memory that it may have: class E would fill that of many nodes.
+    program = one.build / "bin" / "nas_mg"
+    done = one.run_command(["sh", "-c", f"ulimit -v 1000000; exec {program} --class E"], ranks=1)
+    assert "nas_mg: no memory for " in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_help(one: Built, benchmark: str) -> None:
     program = program_of(benchmark)

@@ -1,11 +1,13 @@
 """Ranks say where they are and how long they waited for a processor, whatever starts them."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from records.ending import Told, by_rank, numbers_of, told_in
+from records.base import numbers_of
+from records.ending import ToldAtEnd, by_rank, told_in
 from records.noise import Noise
 from records.program_output import read_program_output
 from tests.benchmarks.conftest import Built
@@ -14,7 +16,7 @@ pytestmark = pytest.mark.real
 PING_PONG = ["pingpong", "--sizes", "1024", "--iterations", "20"]
 
 
-def told(built: Built, out: Path, program: list[str], *before: str) -> Told:
+def told(built: Built, out: Path, program: list[str], *before: str) -> ToldAtEnd:
     name, *arguments = program
     done = built.run_command([*before, str(built.build / "bin" / name), *arguments])
     assert done.returncode == 0, done.stderr
@@ -42,6 +44,43 @@ def test_a_start_says_where_ranks_are_and_counts_nothing(built: Built, tmp_path:
     found = told(built, tmp_path / "out", ["startup"])
     assert found.placement and found.waiting is None
     assert all(map(numbers_of, by_rank(found.placement.processors)))
+
+
+#: A kernel that says how much was stolen: of each processor more whenever it is asked, of all much.
+STOLEN = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+static int asked, on;
+FILE *fopen(const char *path, const char *mode)
+{
+    static char text[2][999];
+    if (strcmp(path, "/proc/stat") != 0)
+        return ((FILE * (*)(const char *, const char *))dlsym(RTLD_NEXT, "fopen"))(path, mode);
+    char *own = text[asked++ % 2];
+    snprintf(own, sizeof text[0], "cpu  9 9 9 9 9 9 9 %d 9\\ncpu1 9 9 9 9 9 9 9 %d 9\\n"
+             "cpu11 9 9 9 9 9 9 9 %d 9\\n", 9000 * asked, 10 * asked, 500 * asked);
+    return fmemopen(own, strlen(own), "r");
+}
+int sched_getcpu(void) { return MOVES ? on++ : 1; }
+"""
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_what_was_stolen_is_of_the_rank_s_processor(
+    one: Built, tmp_path: Path, moves: bool
+) -> None:
+    code, library, out = (tmp_path / name for name in ("stolen.c", "stolen.so", "out"))
+    code.write_text(f"#define MOVES {int(moves)}{STOLEN}")
+    compiler = one.prefix / "bin/mpicc"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, code, "-ldl"], check=True)
+    done = one.run("preflight", "--noise-ms", "200", LD_PRELOAD=str(library))
+    assert done.returncode == 0, done.stderr
+    out.write_text(done.stdout)
+    [seen] = [one for one in read_program_output(out).results if isinstance(one, Noise)]
+    expected = None if moves else pytest.approx(10 / os.sysconf("SC_CLK_TCK"))
+    assert seen.stolen_s == expected
 
 
 def test_a_preflight_looks_how_quiet_its_host_is(built: Built, tmp_path: Path) -> None:

@@ -85,8 +85,11 @@ LIMITS = {
     "openmpi": ("OMPI_MCA_btl_sm_eager_limit", "btl_sm_eager_limit"),
     "mpich": ("MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE", "MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE"),
 }
+#: What is as long as a list can be, and what no program has room for.
+LONG, CUT = (",".join(map(str, range(0, most, 2))) for most in (1024, 4096))
 #: A kernel's files on two processors that are one core, and a third.
 KERNEL = {
+    "cpu/cpu3/topology/core_siblings_list": LONG, "cpu/cpu4/topology/core_siblings_list": CUT,
     "cpu/cpu0/topology/thread_siblings_list": "0-1", "cpu/cpu0/topology/core_siblings_list": "0-2",
     "cpu/cpu1/topology/thread_siblings_list": "0-1", "cpu/cpu2/topology/thread_siblings_list": "2",
     "cpu/cpu0/cache/index0/level": "1", "cpu/cpu0/cache/index0/type": "Data",
@@ -117,7 +120,7 @@ def test_preflight_asks_the_library_and_the_kernel(built: Built, tmp_path: Path)
     found = {one["kind"]: one["processors"] for one in records["topology"]["objects"]}
     assert found == {
         "core": ["0-1", "2"], "L1 cache": ["0-1"], "L3 cache": ["0-2"],
-        "NUMA node": ["0-1", "2"], "package": ["0-2"],
+        "NUMA node": ["0-1", "2"], "package": ["0-2", LONG],
     }  # fmt: skip
 
 

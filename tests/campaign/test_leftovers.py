@@ -65,6 +65,37 @@ def test_a_number_that_another_process_has_got_since_is_spared(tmp_path: Path) -
     assert named(stranger.pid) == str(stranger.pid), "one that has gone is not told from others"
 
 
+def test_after_a_job_a_session_that_has_got_its_number_is_spared(tmp_path: Path) -> None:
+    stranger = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    [(pid, began)] = known([named(stranger.pid)]).items()
+    try:
+        for other in (began - 1, None):
+            assert processes.end_what_is_left(tmp_path, pid, other) == [], other
+        assert stranger.poll() is None
+        assert processes.end_what_is_left(tmp_path, pid, began) == ["sleep"]
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+def test_a_number_is_asked_for_no_more_once_nothing_of_its_session_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever gets it then may have lost its first process too."""
+    monkeypatch.setattr(processes, "POLL_S", 0.0)
+    asked: list[set[int]] = []
+    member, marked = (processes.Process(session, 1, None) for session in (2**22 + 1, 2**22 + 2))
+    looks = [{7: member, 8: marked}, {8: marked}, {8: marked}, {}]
+
+    def running_for(_: Path, sessions: set[int], since: int) -> dict[int, processes.Process]:
+        asked.append(sessions)
+        return looks.pop(0)
+
+    monkeypatch.setattr(processes, "running_for", running_for)
+    assert processes.end_what_is_left(tmp_path, member.session, 1) == []
+    assert asked == [{member.session}, {member.session}, set(), set()]
+
+
 def test_a_process_whose_session_has_lost_its_first_is_neither_ended_nor_measured_beside(
     tmp_path: Path,
 ) -> None:

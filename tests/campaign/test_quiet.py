@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from campaign import quiet
 from campaign.progress import CampaignProgress
 from campaign.quiet import with_quiet
+from records.kept import Kept
 from records.manifest import Manifest, RoundDone, read_manifest
 from tests.analysis.support.synthetic import TWICE, Synthetic
 from tests.records.test_noise import noise
@@ -46,3 +48,34 @@ def test_it_is_said_once_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_images_whose_preflight_does_not_look_say_nothing(tmp_path: Path) -> None:
     manifest = measured(tmp_path / "c")
     assert with_quiet(tmp_path / "c", manifest, CampaignProgress(1)) is manifest
+
+
+def test_launches_are_looked_through_after_the_first_round_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = measured(tmp_path / "c")
+    later = RoundDone(round=2, wall_s=60.0, reframe_exit_code=0).model_dump()
+    done = [one.model_dump() for one in manifest.rounds_done]
+    looked: list[Path] = []
+
+    def look(campaign: Path) -> list[Kept]:
+        looked.append(campaign)
+        return []
+
+    monkeypatch.setattr(quiet, "kept_launches", look)
+    for rounds in ([], done, [*done, later]):
+        before = manifest.changed(rounds_done=rounds)
+        assert with_quiet(tmp_path / "c", before, CampaignProgress(1)) is before
+    assert len(looked) == 1
+
+
+def test_a_budget_for_more_rounds_than_there_can_be_is_for_as_many(tmp_path: Path) -> None:
+    manifest = measured(tmp_path / "c", noise().model_dump())
+    design = {
+        "budget_s": 1e9, "seed": 1, "looks": [2], "shares": [1.0], "margins": {}, "begin": 2,
+        "fewest": 2.0, "wave_s": 60.0,
+    }  # fmt: skip
+    done = RoundDone(round=1, wall_s=1e-6, reframe_exit_code=0).model_dump()
+    manifest = manifest.changed(design=design, rounds_done=[done])
+    found = with_quiet(tmp_path / "c", manifest, CampaignProgress(1)).quiet
+    assert found and found.of_budget and found.rounds == 999_999

@@ -13,7 +13,15 @@ from pathlib import Path
 import pytest
 
 from containers import apptainer
-from containers.apptainer import Admitted, NotAdmitted, command, exec_options, guard, state_of
+from containers.apptainer import (
+    Admitted,
+    NotAdmitted,
+    command,
+    exec_options,
+    guard,
+    mount_option,
+    state_of,
+)
 
 PROJECT = Path(__file__).resolve().parents[2]
 #: What the project calls, by the file that asks for it and Apptainer's command.
@@ -214,6 +222,20 @@ def test_what_may_start_an_image_is_not_called(image: Path, verb: str) -> None:
         command(verb, Admitted(image, state_of(image)))
 
 
+def test_whoever_is_not_root_gives_away_no_terminal_whichever_opens_or_closes(
+    image: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    place = image.parent / "pts"
+    monkeypatch.setattr(apptainer, "TERMINALS", str(place))
+    admitted = Admitted(image, state_of(image))
+    covers = mount_option("/proc/tty/ldisc", str(place))
+    assert covers not in command("exec", "--cleanenv", admitted)
+    place.mkdir()
+    assert command("exec", "--cleanenv", admitted).count(covers) == 1
+    assert not os.listdir("/proc/tty/ldisc")
+
+
 def test_what_is_not_admitted_does_not_run(image: Path) -> None:
     admitted = Admitted(image, state_of(image))
     for words in ([image, "true"], [str(image)], ["--bind", admitted], [image, admitted], []):
@@ -246,6 +268,20 @@ def replaced(path: Path) -> None:
     other.write_bytes(b"another!")
     os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
     other.rename(path)
+
+
+def test_a_file_is_asked_for_its_state_once_it_is_open(
+    image: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its path alone NFS says what it knew before; and what is no file makes nobody wait."""
+    found, before = image.stat(), os.stat("/")
+    monkeypatch.setattr(Path, "stat", lambda path: before)
+    assert (found.st_ino, found.st_size, found.st_mtime_ns) == (
+        state_of(image)[1], state_of(image)[2], state_of(image)[3]
+    )  # fmt: skip
+    pipe = image.with_name("pipe")
+    os.mkfifo(pipe)
+    assert state_of(pipe)[2] == 0
 
 
 @pytest.mark.parametrize("change", [written, replaced, Path.unlink])

@@ -73,12 +73,14 @@ def test_what_is_mounted_below_proc_is_read_only() -> None:
 def test_what_is_mounted_later_is_not_seen(tmp_path: Path) -> None:
     """It would be writable."""
     waits = 'echo began; while [ ! -e go ]; do sleep 0.05; done; ls "$0"'
+    # Whatever fails, neither waits for the other for ever.
     script = (
-        'cd "$1" && mkdir late && "$@" sh -c \'' + waits + '\' "$PWD/late" >said & '
-        'cd "$1" && while [ ! -s said ]; do sleep 0.05; done; '
+        'cd "$1" && mkdir late || exit; trap "touch go" EXIT; '
+        "{ GUARD sh -c '" + waits + '\' "$PWD/late" >said; touch ended; } & '
+        "until [ -s said ] || [ -e ended ]; do sleep 0.05; done; "
         "mount -t tmpfs none late && touch late/mounted && touch go && wait && cat said"
     )
-    script = script.replace('"$@"', " ".join(GUARD) + " .")
+    script = script.replace("GUARD", " ".join(GUARD) + " .")
     done = subprocess.run(
         [*AS_ROOT, "unshare", "--mount", "--propagation", "shared", "sh", "-c", script, "_",
          tmp_path], capture_output=True, text=True, check=False,

@@ -158,6 +158,16 @@ def test_a_share_of_the_memory_that_cannot_be_is_a_sentence(
     assert printed.out == "" and said in printed.err.splitlines()[-1]
 
 
+def test_what_fails_is_said_with_its_cause_first(tmp_path: Path) -> None:
+    """Its command may have thousands of letters, and what shows this may cut it."""
+    place = Place(["sh", "-c", 'echo "FATAL: no such place" >&2; exit 3'], {}, tmp_path)
+    with pytest.raises(SystemExit, match=r"^performance: no such place; this failed: mpiexec -n 2"):
+        place.run(["mpiexec", "-n", "2"])
+    silent = Place(["sh", "-c", "exit 3"], {}, tmp_path)
+    with pytest.raises(SystemExit, match=r"^performance: it ended with 3 and said nothing; "):
+        silent.run(["x"])
+
+
 def test_a_share_without_room_for_a_block_is_a_sentence(tmp_path: Path) -> None:
     place = Place([], {}, tmp_path)
     with pytest.raises(SystemExit, match=r"no matrix of a block of 192 fits .* give a larger"):

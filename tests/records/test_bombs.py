@@ -4,9 +4,10 @@ import io
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from records import acting_user, files, kept, packs
-from records.base import RecordError
+from records.base import MOST_NUMBERS, Ranges, RecordError, numbers_of
 from records.program_output import program_output
 
 
@@ -40,6 +41,17 @@ def test_a_program_s_output_has_no_more_values_than_a_program_prints(
     monkeypatch.setattr(files, "MOST_VALUES", 100)
     with pytest.raises(RecordError, match="stdout: it has more than 100 values"):
         program_output(text, Path("stdout"))
+
+
+@pytest.mark.parametrize(
+    "ranges",
+    ["0-99999999999", f"0-{'9' * 5000}", f"{MOST_NUMBERS}", ",".join(["0-16383"] * 2), "٣-٤"],
+)
+def test_a_list_of_processors_has_no_more_than_a_host_has(ranges: str) -> None:
+    most = TypeAdapter(Ranges).validate_python(f"0-{MOST_NUMBERS - 1}")
+    assert len(numbers_of(most)) == MOST_NUMBERS and numbers_of(most) is numbers_of(most)
+    with pytest.raises(ValidationError):
+        TypeAdapter(Ranges).validate_python(ranges)
 
 
 def test_a_pack_s_launch_is_not_larger_than_what_a_launch_leaves(

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from records.ending import End, Placement, Told, Waiting, by_rank, numbers_of, told_in
+from records.base import numbers_of
+from records.ending import End, ProcessorWait, RankPlaces, ToldAtEnd, by_rank, told_in
 from tests.whole_records import launch
 
 PLACEMENT = {
@@ -33,7 +34,7 @@ def test_the_last_line_is_read_however_long_it_is(tmp_path: Path) -> None:
         assert json.loads(told.placement.model_dump_json()) == placement
     for text in ("", "of another program\n", "{}", json.dumps(end(waiting={}))):
         out.write_text(text)
-        assert told_in(out) == Told() and told_in(tmp_path / "none") == Told()
+        assert told_in(out) == ToldAtEnd() and told_in(tmp_path / "none") == ToldAtEnd()
 
 
 def test_placements_are_of_the_same_ranks_and_equal_ones_are_one() -> None:
@@ -46,14 +47,14 @@ def test_placements_are_of_the_same_ranks_and_equal_ones_are_one() -> None:
         {"sockets": [["0"]]}, {"numa_nodes": [["0", -4]]}, {"processors": [["0", 10**9]]},
     ):  # fmt: skip
         with pytest.raises(ValidationError):
-            Placement.model_validate(PLACEMENT | wrong)
+            RankPlaces.model_validate(PLACEMENT | wrong)
 
 
 def test_a_message_is_as_late_as_waits_that_it_meets_are_long() -> None:
-    waiting = Waiting.model_validate(WAITING)
+    waiting = ProcessorWait.model_validate(WAITING)
     # A quarter of the time it is without a processor, for 50 ms each time.
     assert waiting.share == 0.25 and waiting.delay_s == pytest.approx(0.25 * 0.05)
-    assert Waiting(rank=0, counted_s=0.0, waited_s=0.0, turns=0).delay_s == 0
+    assert ProcessorWait(rank=0, counted_s=0.0, waited_s=0.0, turns=0).delay_s == 0
 
 
 def test_more_ranks_than_processors_are_oversubscribed_where_they_waited() -> None:

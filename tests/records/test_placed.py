@@ -2,16 +2,16 @@
 
 import pytest
 
-from records.ending import Placement
+from records.ending import RankPlaces
 from records.placed import pattern, placed
 
 
-def placement(*ranks: tuple[str, str, str, str, str]) -> Placement:
+def placement(*ranks: tuple[str, str, str, str, str]) -> RankPlaces:
     """Return the placement of ranks: host, processors, cores, sockets, NUMA nodes."""
     names = ("hosts", "processors", "cores", "sockets", "numa_nodes")
     runs = {name: [[one, 1] for one in own] for name, own in zip(names, zip(*ranks, strict=True),
                                                                  strict=True)}  # fmt: skip
-    return Placement.model_validate(runs)
+    return RankPlaces.model_validate(runs)
 
 
 #: Two ranks of a node with two sockets, each bound to a core with two hyper-threads.

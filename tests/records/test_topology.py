@@ -4,7 +4,7 @@ import pytest
 
 from records.base import Header
 from records.communication import Topology
-from records.topology import Nearness, numbers_of
+from records.topology import Nearness
 
 #: Two packages of two cores of two threads; each core has its caches, each package an L3 cache.
 TWO_PACKAGES = Topology.model_validate({
@@ -36,20 +36,25 @@ def header(hosts: list[str], processors: list[list[int]]) -> Header:
     ],
 )  # fmt: skip
 def test_the_smallest_thing_that_has_both(processors: list[list[int]], common: str | None) -> None:
-    near = Nearness([TWO_PACKAGES])
-    assert near.between(header(["a", "a"], processors), 0, 1) == common
+    near = Nearness([TWO_PACKAGES], ["a", "a", "b"])
+    assert near.to_the_first(header(["a", "a"], processors)) == [common]
     # A host like the one that is listed is not listed again.
-    assert near.between(header(["b", "b"], processors), 0, 1) == common
-    assert near.between(header(["a", "b"], processors), 0, 1) == "network"
+    assert near.to_the_first(header(["b", "b"], processors)) == [common]
+    assert near.to_the_first(header(["a", "b"], processors)) == ["network"]
+
+
+def test_a_host_is_like_the_one_before_and_an_unknown_one_like_none() -> None:
+    flat = TWO_PACKAGES.model_copy(update={"host": "c", "objects": []})
+    near = Nearness([TWO_PACKAGES, flat], ["a", "b", "c", "d"])
+    for host, common in (("a", "core"), ("b", "core"), ("c", "host"), ("d", "host"), ("e", None)):
+        assert near.to_the_first(header([host, host], [[0], [4]])) == [common]
+    assert near.nearest_and_farthest(header(["e", "e"], [[0], [4]])) is None
+    assert Nearness([], ["a"]).to_the_first(header(["a", "a"], [[0], [4]])) == [None]
 
 
 def test_the_nearest_and_the_farthest() -> None:
-    near = Nearness([TWO_PACKAGES])
+    near = Nearness([TWO_PACKAGES], ["a", "b"])
     four = header(["a", "a", "a", "b"], [[0], [1], [4], [0]])
     assert near.nearest_and_farthest(four) == ("core", "network")
     assert near.nearest_and_farthest(header(["a"], [[0]])) is None
     assert near.nearest_and_farthest(header(["a", "a"], [[0], []])) is None
-
-
-def test_ranges() -> None:
-    assert numbers_of("0-2,8") == {0, 1, 2, 8} and numbers_of("") == set()

@@ -20,12 +20,12 @@ from pathlib import Path
 import pytest
 
 from containers import images, store
-from containers.apptainer import launch_options
+from containers.apptainer import apptainer_command, call, launch_options, on_path
 from containers.guarded import BEFORE_DEV, MEMORY
 from records import acting_user
 from records.kept import kept_launches
 from records.launch import record_in, text_in
-from reframe_checks.mixins.job_script import into_container
+from reframe_checks.mixins.job_script import INTO_CONTAINER, into_container
 from tests.other_user import SECRET, give, in_child, ordinary_user
 from tests.reframe_checks.attacks import ATTACKS, CHECK, NOT_READ
 from tests.unmeasured import unmeasured
@@ -237,6 +237,47 @@ def test_no_secret_is_kept(attacked: Became) -> None:
     for attack, (_, _, files) in attacked.items():
         kept = {name: text for name, text in files.items() if name != "job.sh"}
         assert SECRET not in json.dumps(kept), attack
+
+
+#: Stands before Apptainer: by then the script has looked at everything that it looks at.
+BEFORE_APPTAINER = """#!/bin/sh
+echo began; read go; exec "{apptainer}" -c "{config}" "$@"
+"""
+
+
+@pytest.mark.parametrize("dev", ["yes", "minimal"])
+def test_terminals_that_open_and_close_meanwhile_fail_no_launch_and_are_not_seen(
+    tmp_path: Path, dev: str
+) -> None:
+    if os.geteuid() != 0 and on_path():
+        pytest.skip("an Apptainer with its setuid part lets only root name a configuration")
+    said = call("buildcfg").splitlines()
+    [config] = [one.partition("=")[2] for one in said if one.startswith("APPTAINER_CONF_FILE=")]
+    lines = Path(config).read_text().splitlines()
+    changed = [f"mount dev = {dev}" if one.startswith("mount dev =") else one for one in lines]
+    assert f"mount dev = {dev}" in changed
+    (tmp_path / "apptainer.conf").write_text("\n".join(changed) + "\n")
+    before = tmp_path / "apptainer"
+    before.write_text(BEFORE_APPTAINER.format(
+        apptainer=apptainer_command(), config=tmp_path / "apptainer.conf"
+    ))  # fmt: skip
+    before.chmod(0o755)
+    words = [str(INTO_CONTAINER), "named:-", "", "", *launch_options(alone=True)]
+    desk, terminal = os.openpty()
+    with subprocess.Popen(
+        [*words, str(images.verify(PROJECT, IMAGE)), "sh", "-c", "echo runs; ls -A /dev/pts"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    ) as launch:  # fmt: skip
+        assert launch.stdout
+        began = launch.stdout.readline()
+        os.close(desk)
+        os.close(terminal)
+        opened = os.openpty()
+        printed, complaint = launch.communicate("go\n")
+        for one in opened:
+            os.close(one)
+    assert (began, printed) == ("began\n", "runs\n"), complaint
 
 
 #: A rank in a container of its own: it meets the other one in /dev/shm, and tries to remove what is

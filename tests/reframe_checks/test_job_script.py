@@ -17,6 +17,7 @@ from reframe_checks.mixins.job_script import (
     OWN_MEMORY,
     OWN_TMP,
     QuotedApptainer,
+    folder_for_files,
     own_folders,
     quoted,
 )
@@ -155,6 +156,26 @@ def test_what_killed_launches_have_left_is_removed_after_a_day(tmp_path: Path) -
     assert not dead.exists()
     assert all((folder / "file").exists() for folder in (young, alive, *foreign))
     assert link.is_symlink() and made.is_dir()
+
+
+def test_a_folder_for_files_is_new_and_what_was_left_a_week_ago_is_removed(tmp_path: Path) -> None:
+    old, young, foreign = (tmp_path / name for name in ("wyeast-1", "wyeast-2", "notes"))
+    for folder in (old, young, foreign):
+        folder.mkdir()
+        (folder / "file").touch()
+    for folder in (old, foreign):
+        os.utime(folder, (1, 1))
+    for name, code in (("wyeast-3 $x", 0), ("wyeast-2", 1)):
+        made = folder_for_files(str(tmp_path), name, "files")
+        script = "\n".join(["trap 'echo \"$launch_files\"' EXIT", *made])
+        done = subprocess.run(
+            ["bash", "-c", script], capture_output=True, text=True, check=False
+        )  # fmt: skip
+        # Another launch's folder is not this one's to remove.
+        assert (done.returncode, done.stdout) == (code, "\n" if code else f"{tmp_path}/{name}\n")
+    assert f"files: no folder can be made in {tmp_path}, the site's files_folder" in done.stderr
+    left = {"wyeast-2", "notes", "wyeast-3 $x"}
+    assert {path.name for path in tmp_path.iterdir()} == left
 
 
 @pytest.mark.parametrize("is_root", [True, False])

@@ -11,6 +11,7 @@ from records.limits.links import Bytes, bytes_over_links
 from reframe_checks import big_counts, files, layouts, passive_target, threads
 from reframe_checks.mixins.communicating import AskedPoint
 from reframe_checks.mixins.launching import Placement
+from reframe_checks.mixins.noted import STARTED
 from tests.reframe_checks.conftest import StandIn
 from tests.reframe_checks.test_communicating import Record, output, result
 from tests.reframe_checks.test_start_up import startup
@@ -71,8 +72,35 @@ def test_files_are_in_a_folder_of_the_launch_below_the_site_s(
     [script] = [path for path in stand_in.root.rglob("rfm_job.sh") if "Files" in str(path)]
     text = script.read_text()
     [own] = set(re.findall(rf"{folder}/wyeast-[0-9a-f]{{32}}", text))
-    assert f"mkdir {own} || exit 1" in text and f"rm -rf {own}" in text
-    assert "--folder /files" in text and not [*folder.iterdir()]
+    assert f"source={own},destination=/files" in text and "--folder /files" in text
+    # Nothing of it is in the launch's time.
+    assert text.index('mkdir "$launch_files"') < text.index(f">{STARTED}")
+    assert not [*folder.iterdir()]
+
+
+def test_a_folder_that_cannot_be_made_is_said(stand_in: StandIn, tmp_path: Path) -> None:
+    program, records = printed(files.Files, {"end": "memory"})
+    stand_in.write(output(records, program))
+    none = tmp_path / "none"
+    settings = stand_in.settings(lambda text: f"{text}files_folder: {none}\n")
+    outcome = stand_in.run("-C", settings, only="Files.*end=memory")
+    assert outcome.code != 0
+    assert f"files: no folder can be made in {none}, the site's files_folder" in outcome.reason()
+
+
+def test_a_launch_that_is_ended_leaves_no_folder(stand_in: StandIn, tmp_path: Path) -> None:
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    program, records = printed(files.Files, {"end": "memory"})
+    stand_in.write(output(records, program))
+    script = stand_in.root / "bin" / "apptainer"
+    first, rest = script.read_text().split("\n", 1)
+    end = f"ls {folder} >{tmp_path}/during; read -r _ _ _ _ _ leader _ </proc/$$/stat; kill $leader"
+    script.write_text(f'{first}\ncase "$*" in *"program files"*|*/files*) {end} ;; esac\n{rest}')
+    settings = stand_in.settings(lambda text: f"{text}files_folder: {folder}\n")
+    outcome = stand_in.run("-C", settings, only="Files.*end=memory")
+    assert outcome.code != 0
+    assert (tmp_path / "during").read_text().startswith("wyeast-") and not [*folder.iterdir()]
 
 
 def test_ranks_with_threads_are_bound_to_no_core() -> None:

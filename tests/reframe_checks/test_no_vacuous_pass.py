@@ -151,6 +151,10 @@ def test_an_image_replaced_before_the_launch_ends_makes_it_unsound(
     )
     script.write_text(f"{first}\n{swap}\n{rest}")
     outcome = stand_in.run(only="Preflight")
+    became = hashlib.sha256((stand_in.root / image).read_bytes()).hexdigest()
+    assert became != digest, "nothing was replaced"
+    lock = (stand_in.root / "containers" / "images.lock").read_text()
+    assert (became in lock) == (how == "built") and (digest in lock) == (how == "written")
     assert outcome.code != 0, outcome.text
     assert "it is uncertain which image ran" in outcome.reason()
 

@@ -130,15 +130,28 @@ def test_which_file_the_image_was_is_on_record(stand_in: StandIn) -> None:
     file = (stand_in.root / ".wyeast" / "images" / f"{IMPLEMENTATION}.sif").stat()
     assert isinstance(found, dict)
     assert (found["inode"], found["bytes"]) == (file.st_ino, file.st_size)
+    assert found["modified_utc_s"] == pytest.approx(file.st_mtime, abs=1e-6)
 
 
-def test_an_image_that_another_file_replaces_during_the_launch_fails_it(stand_in: StandIn) -> None:
-    """Also where the other file has the same bytes, so that no digest tells."""
+@pytest.mark.parametrize(
+    "change",
+    [
+        "cp {0} {0}.new; touch -r {0} {0}.new; mv {0}.new {0}",
+        # It has its bytes again when its digest is taken.
+        "echo other >{0}; cat {0}.kept >{0}",
+    ],
+)
+def test_an_image_that_is_another_file_or_written_during_the_launch_fails_it(
+    stand_in: StandIn, change: str
+) -> None:
+    """Also where the bytes are the same afterwards, so that no digest tells."""
     image = stand_in.root / ".wyeast" / "images" / f"{IMPLEMENTATION}.sif"
-    during_the_launch(stand_in, f"cp {image} {image}.new; mv {image}.new {image}")
+    shutil.copy(image, f"{image}.kept")
+    during_the_launch(stand_in, f"{{ {change.format(image)}; }} 2>/dev/null")
     [launch] = stand_in.run().launches
+    assert image.read_bytes() == Path(f"{image}.kept").read_bytes()
     assert launch["outcome"] == "failed"
-    assert "its file was replaced during the launch" in str(launch["sentence"])
+    assert "its file was replaced or written during the launch" in str(launch["sentence"])
 
 
 def test_another_mode_or_name_of_the_image_fails_no_launch(stand_in: StandIn) -> None:

@@ -2,6 +2,8 @@
 
 import io
 import os
+import time
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -333,6 +335,39 @@ def test_each_scheduler_is_asked_with_a_time_limit(asked_in_time: list[ModuleTyp
         polls = {vars(one)["poll"] for one in vars(module).values()
                  if isinstance(one, type) and "poll" in vars(one)}  # fmt: skip
         assert polls and all(poll.__module__ == bounded.__module__ for poll in polls)
+
+
+#: Knows of a job that it was asked for since its own day or before.
+SACCT = """#!/bin/sh
+[ "$1" = -S ] || exit 1
+since=$(date -d "$2" +%s) && [ "$since" -gt 0 ] || exit 1
+echo 'JobID|State|ExitCode|End|NodeList'
+[ "$since" -gt "$(date +%s)" ] || echo '17|COMPLETED|0:0|1700000000|node1'
+"""
+
+
+@pytest.mark.parametrize("ahead_s", [0, 400 * 86400])
+@pytest.mark.usefixtures("asked_in_time")
+def test_a_job_that_a_clock_ahead_has_submitted_is_found_once_the_clock_is_set_back(
+    ahead_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedulers, "PATIENCE_S", 60.0)
+    (tmp_path / "sacct").write_text(SACCT)
+    (tmp_path / "sacct").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    scheduler = slurm_of_reframe.SlurmJobScheduler.__new__(slurm_of_reframe.SlurmJobScheduler)
+    vars(scheduler).update(
+        _sacct="sacct", _num_sacct_failures=0, _max_sacct_failures=0, _update_state_count=0,
+        _pending_job_reason_poll_freq=10, log=lambda *_, **__: None,
+    )  # fmt: skip
+    monkeypatch.setattr(slurm_of_reframe.rt, "temp_environment", lambda **_: nullcontext())
+    job: Any = SimpleNamespace(
+        jobid="17", submit_time=time.time() + ahead_s, max_pending_time=None, state="RUNNING",
+        is_cancelling=True,
+        _completion_time=None,
+    )  # fmt: skip
+    schedulers.silent_poll(scheduler, job)
+    assert job._state == "COMPLETED"
 
 
 def test_no_command_of_a_scheduler_is_waited_for_without_end(

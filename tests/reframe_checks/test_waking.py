@@ -1,10 +1,12 @@
 """The end of a launch is noticed as it comes, and a clock that is set makes nobody wait or end."""
 
 import os
+import select
 import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -59,11 +61,30 @@ def looked_at(*jobs: Job | None) -> UntilItEnds:
     return until
 
 
-def test_who_waits_for_a_launch_goes_on_as_it_ends(job: Job, slept: list[float]) -> None:
+class BoundedWait:
+    """Waits as the kernel's poll does, but not for ever, and notes whether it saw an end."""
+
+    def __init__(self, seen: list[bool]) -> None:
+        self.seen, self.poll_object = seen, select.poll()
+
+    def register(self, descriptor: int, events: int) -> None:
+        self.poll_object.register(descriptor, events)
+
+    def poll(self, milliseconds: float) -> None:
+        self.seen.append(bool(self.poll_object.poll(min(milliseconds, 60_000))))
+
+
+def test_who_waits_for_a_launch_goes_on_as_it_ends(
+    job: Job, slept: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+    bounded = SimpleNamespace(poll=lambda: BoundedWait(seen), POLLIN=select.POLLIN)
+    monkeypatch.setattr(waking, "select", bounded)
     until = looked_at(None, job)
     assert job.process.stdin
     job.process.stdin.close()
     until.sleep(FOR_EVER_S)
+    assert seen == [True], "it has waited for the time and not for the launch"
     assert not slept and os.waitid(os.P_PID, job.process.pid, os.WEXITED | os.WNOWAIT)
     # Who polls it finds out how it ended, as if nobody had waited.
     assert job.process.wait() == 0

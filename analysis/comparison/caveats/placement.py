@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from analysis.comparison.result import Comparison
 from analysis.tables.table import COUNT, PERCENT, Column, Row, Table
 from inference.intervals import median
-from records.ending import Placement
+from records.ending import RankPlaces
 from records.placed import Pattern, pattern, placed
 
 NAME = "placement"
@@ -24,7 +24,7 @@ class CellPlacements:
     implementation: str
     by_round: dict[int, Pattern]
     #: One of each.
-    examples: dict[Pattern, Placement]
+    examples: dict[Pattern, RankPlaces]
     #: The launches' shares of time in which the rank that waited most did so.
     waited: tuple[float, ...]
 
@@ -43,7 +43,7 @@ class CellPlacements:
 def placements(comparison: Comparison) -> list[CellPlacements]:
     """Return where the ranks of sound launches were, by cell and implementation."""
     by_round: dict[tuple[str, str], dict[int, Pattern]] = defaultdict(dict)
-    examples: dict[tuple[str, str], dict[Pattern, Placement]] = defaultdict(dict)
+    examples: dict[tuple[str, str], dict[Pattern, RankPlaces]] = defaultdict(dict)
     waited: dict[tuple[str, str], list[float]] = defaultdict(list)
     #: Most launches have one of few placements, which are read once each.
     known: dict[int, Pattern] = {}

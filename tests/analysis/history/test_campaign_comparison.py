@@ -109,6 +109,14 @@ def test_rules_name_experiments_that_exist() -> None:
     assert any(rule.effect == "refuse" for rule in rules())
 
 
+def test_files_of_another_file_system_are_not_compared() -> None:
+    scratch = {"site_data": {"files_folder": "/scratch"}}
+    for other in ({"files_folder": "/home"}, dict[str, str]()):
+        [found] = differences(scratch, {"site_data": other}, [])
+        assert (found.rule.effect, found.rule.experiments) == ("refuse", ["Files"])
+    assert differences(scratch, scratch, []) == []
+
+
 def test_differences_are_caveats_on_stderr(before: Path, after: Path) -> None:
     change(
         after, ("machine/kernel", "6.1.0"), ("site", "other"), ("finished_utc", None),

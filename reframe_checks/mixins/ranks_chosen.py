@@ -22,7 +22,7 @@ def numbers_in(name: str) -> tuple[int, ...]:
 RANKS, RANKS_PER_NODE = numbers_in("WYEAST_RANKS"), numbers_in("WYEAST_RANKS_PER_NODE")
 
 
-class Scaled(Communicating):
+class RanksChosen(Communicating):
     """A check that is measured with each number of ranks, and of ranks a node, that is asked for.
 
     Without any it has the ranks of its suite, and no parameter more.
