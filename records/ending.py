@@ -13,13 +13,16 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
 
-from records.base import MOST_RANKS, Count, Duration, Positive, Ranges, Record
+from records.base import MOST_RANKS, Count, Duration, Positive, Ranges, Record, Share
 
 #: More than the last line of any output has, read from its end in growing pieces.
 FIRST_BYTES, MOST_BYTES = 4096, 2**26
-#: A launch with more ranks than processors counts if no rank waited for one for this share of its
-#: time.
+#: By this share of an operation's time ranks without a processor may be late, at most; and where
+#: nobody knows of how many messages a time is, a rank may wait for so much of its time.
 MOST_WAITED = 0.05
+#: How long another one keeps a processor that ranks share: Linux gives 3 ms by default, up to its
+#: next tick, of which it mostly has 250 a second (benchmarks/common/waiting.c).
+SLICE_S = 4e-3
 
 Entry = TypeVar("Entry")
 
@@ -83,30 +86,40 @@ SharedPlacement = Annotated[RankPlaces, AfterValidator(once)]
 
 
 class ProcessorWait(Record):
-    """How long the rank that waited most for a processor did, of the time that was counted; in s.
+    """How long the rank for which messages waited longest was without a processor; in s.
 
-    It waits while it could run and others do, on `turns` occasions.
+    It waits while it could run and others do, on `turns` occasions. `most_share` is the greatest
+    share of its time that any rank waited; None of older outputs, whose rank is that one.
     """
 
     rank: Count
     counted_s: Duration
     waited_s: Duration
     turns: Count
+    most_share: Share | None = None
+
+    @property
+    def own_share(self) -> float:
+        """Return which part of its time it waited."""
+        return min(1.0, self.waited_s / self.counted_s) if self.counted_s else 0.0
 
     @property
     def share(self) -> float:
-        """Return which part of its time it waited."""
-        return min(1.0, self.waited_s / self.counted_s) if self.counted_s else 0.0
+        """Return the greatest part of its time that any rank waited."""
+        return self.own_share if self.most_share is None else self.most_share
 
     @property
     def delay_s(self) -> float:
         """Return how long a message that comes at any moment waits for its rank, on average.
 
-        The rank is without a processor for `share` of the time, and then for as long as a wait
-        lasts on average; as if waits were distributed exponentially, so that one that is met is
-        still to last as long.
+        The rank is without a processor for `own_share` of the time. The wait that a message meets
+        lasts for another E[w²] / 2 E[w]: more than waits do on average where they differ, since
+        it meets the long ones. The kernel counts their sum and number alone. So it is taken for the
+        average, as if they were distributed exponentially, or for a slice, if that is longer: half
+        of the longest wait there is where one other has the processor at a time.
         """
-        return self.share * self.waited_s / self.turns if self.turns else 0.0
+        each_s = self.waited_s / self.turns if self.turns else 0.0
+        return self.own_share * max(each_s, SLICE_S)
 
 
 class ToldAtEnd(Record):

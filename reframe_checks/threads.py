@@ -32,6 +32,15 @@ class Threads(Communicating):
         if self.threads > 1:
             self.num_cpus_per_task = self.threads
 
+    @run_after("setup")
+    def leave_out_more_threads_than_cores(self) -> None:
+        """Leave out threads that would wait for each other's cores."""
+        cores, needed = self.site()["cores_per_node"], self.world().ranks_per_node * self.threads
+        self.skip_if(
+            needed > cores,
+            f"its threads need {needed} cores of a node, and this site's nodes have {cores}",
+        )
+
     def cell_parameters(self) -> dict[str, str | int]:
         """Return what identifies the cell."""
         return {"threads": self.threads, "ranks": self.num_tasks}

@@ -101,7 +101,7 @@ def judge_waits(cell: MeasuredCell, clocks: dict[str, Clocked]) -> dict[str, flo
 
     Where one has none the cell is oversubscribed, and keeps all of its values.
     """
-    shortest = {name: waits.shortest_s() for name, waits in cell.waits.items()}
+    shortest = {name: waits.shortest_s(name in clocks) for name, waits in cell.waits.items()}
     for name, least in shortest.items():
         times = [median(own) for own in clocks[name].times.values()] if name in clocks else []
         cell.oversubscribed |= least > 0 and not any(time >= least for time in times)

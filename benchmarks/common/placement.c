@@ -139,26 +139,24 @@ static void print_hosts_of_ranks(FILE *out, rank_ends all)
     fputc(']', out);
 }
 
-static double share(const processor_wait *one)
-{
-    return one->counted_s > 0 ? one->waited_s / one->counted_s : 0.0;
-}
-
 static void print_waiting(FILE *out, rank_ends all)
 {
     size_t longest = 0;
+    double most = 0.0;
     for (size_t rank = 0; rank < all.ranks; rank++) {
         if (all.of[rank].waiting.counted_s < 0)
             return;
-        if (share(&all.of[rank].waiting) > share(&all.of[longest].waiting))
+        if (wait_of_message(&all.of[rank].waiting) > wait_of_message(&all.of[longest].waiting))
             longest = rank;
+        if (waited_share(&all.of[rank].waiting) > most)
+            most = waited_share(&all.of[rank].waiting);
     }
     const processor_wait *of = &all.of[longest].waiting;
     fprintf(out, ",\"waiting\":{\"rank\":%zu,\"counted_s\":", longest);
     print_seconds(out, of->counted_s);
     fputs(",\"waited_s\":", out);
     print_seconds(out, of->waited_s);
-    fprintf(out, ",\"turns\":%.0f}", of->turns);
+    fprintf(out, ",\"turns\":%.0f,\"most_share\":%.9e}", of->turns, most);
 }
 
 void print_ends(FILE *out, rank_ends all)

@@ -1,5 +1,6 @@
 #include "messages.h"
 
+#include <sched.h>
 #include <string.h>
 
 #include "../common/standard.h"
@@ -90,12 +91,15 @@ static void exchange_parts(void *context, size_t thread)
     messages *all = context;
     const int first = (int)(thread * all->window);
     for (int part = first; part < first + (int)all->window; part++) {
-        int is_there = 0;
-        if (all->rank == 0)
+        if (all->rank == 0) {
             MPI_Pready(part, all->whole);
-        else
-            while (!is_there)
-                MPI_Parrived(all->whole, part, &is_there);
+            continue;
+        }
+        for (int is_there = 0; !is_there;) {
+            MPI_Parrived(all->whole, part, &is_there);
+            if (!is_there)
+                sched_yield(); /* To whom it may be that gets it here. */
+        }
     }
 }
 

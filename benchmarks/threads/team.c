@@ -5,10 +5,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* A thread that was started, with its number in the team. */
+#include "../common/waiting.h"
+
+/* A thread that was started, with its number in the team, and what it waited for a processor. */
 typedef struct {
     pthread_t handle;
     size_t number;
+    processor_wait waited;
 } member;
 
 static member *members; /* Without the first. */
@@ -28,11 +31,15 @@ static void wait_for_change(atomic_ulong *number, unsigned long from)
 
 static void *work(void *own)
 {
-    const size_t number = ((const member *)own)->number;
+    member *this_one = own;
+    const size_t number = this_one->number;
+    const processor_wait begun = begin_waiting_of_thread();
     for (unsigned long seen = 0;; seen++) {
         wait_for_change(&turn, seen);
-        if (!next_part)
+        if (!next_part) {
+            this_one->waited = waiting_of_thread(begun);
             return NULL;
+        }
         next_part(next_context, number);
         atomic_fetch_add_explicit(&done, 1, memory_order_release);
     }
@@ -70,7 +77,9 @@ void do_together(void (*part)(void *context, size_t thread), void *context)
 void end_team(void)
 {
     begin_turn(NULL, NULL);
-    for (size_t i = 0; i + 1 < count; i++)
+    for (size_t i = 0; i + 1 < count; i++) {
         pthread_join(members[i].handle, NULL);
+        add_waiting_of_thread(members[i].waited);
+    }
     free(members);
 }

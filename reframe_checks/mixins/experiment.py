@@ -164,8 +164,12 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
 
         Where one machine plays several nodes, the site's data says how many processors it has.
         """
-        needed = self.num_tasks * self.cores_of_a_rank
-        return bool(needed > self.site().get("processors", self.most_ranks()))
+        site = self.site()
+        on_a_node = self.world().ranks_per_node * self.cores_of_a_rank
+        of_all = self.num_tasks * self.cores_of_a_rank
+        return bool(
+            on_a_node > site["cores_per_node"] or of_all > site.get("processors", self.most_ranks())
+        )
 
     def peak_flops(self) -> float:
         """Return the peak rate of the ranks' cores, one each, in FLOP/s."""

@@ -40,6 +40,50 @@ def test_ranks_on_one_processor_wait_for_it(
     assert waiting.share > 0.2 and waiting.turns and waiting.delay_s > 0
 
 
+#: A kernel that counts so much from when it is asked first: of rank 0 many short waits, of rank 1
+#: few long ones that are less in all, and of threads other than the main one longer ones.
+COUNTED = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+FILE *fopen(const char *path, const char *mode)
+{
+    static __thread int asked;
+    static __thread char text[99];
+    const int is_of_thread = strcmp(path, "/proc/thread-self/schedstat") == 0;
+    if (!is_of_thread && strcmp(path, "/proc/self/schedstat") != 0)
+        return ((FILE * (*)(const char *, const char *))dlsym(RTLD_NEXT, "fopen"))(path, mode);
+    const char *rank = getenv("PMI_RANK");
+    const char *counts = is_of_thread ? "3000000000000 100"
+                         : rank && *rank == '1' ? "1000000000000 1000" : "2000000000000 2000000000";
+    snprintf(text, sizeof text, "0 %s", asked++ ? counts : "0 0");
+    return fmemopen(text, strlen(text), "r");
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [(PING_PONG, (1, 1000.0, 1000)), (["threads", "--threads", "1"], (1, 1000.0, 1000)),
+     (["threads", "--threads", "3", "--iterations", "5"], (0, 3000.0, 100))],
+)  # fmt: skip
+def test_what_is_told_is_of_the_thread_for_which_a_message_waits_longest(
+    one: Built, tmp_path: Path, program: list[str], expected: tuple[int, float, int]
+) -> None:
+    code, library, out = (tmp_path / name for name in ("counted.c", "counted.so", "out"))
+    code.write_text(COUNTED)
+    compiler = one.prefix / "bin/mpicc"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, code, "-ldl"], check=True)
+    done = one.run(*program, LD_PRELOAD=str(library))
+    assert done.returncode == 0, done.stderr
+    out.write_text(done.stdout)
+    waiting = told_in(out).waiting
+    assert waiting and (waiting.rank, waiting.waited_s, waiting.turns) == expected
+    assert waiting.share == 1.0
+
+
 def test_a_start_says_where_ranks_are_and_counts_nothing(built: Built, tmp_path: Path) -> None:
     found = told(built, tmp_path / "out", ["startup"])
     assert found.placement and found.waiting is None

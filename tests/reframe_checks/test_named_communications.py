@@ -10,6 +10,7 @@ import pytest
 from records.limits.links import Bytes, bytes_over_links
 from reframe_checks import big_counts, files, layouts, passive_target, threads
 from reframe_checks.mixins.communicating import AskedPoint
+from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.launching import Placement
 from reframe_checks.mixins.noted import STARTED
 from tests.reframe_checks.conftest import StandIn
@@ -38,14 +39,22 @@ def printed(check: Any, parameters: dict[str, object]) -> tuple[str, list[Record
     ]  # fmt: skip
 
 
+def with_cores(stand_in: StandIn, cores: int) -> str:
+    """Return settings for a site whose only node has so many cores."""
+    return stand_in.settings(
+        lambda text: text.replace("cores_per_node: detect", f"cores_per_node: {cores}")
+    )
+
+
 @pytest.mark.parametrize(("only", "check", "parameters"), CASES)
 def test_what_was_asked_for_passes_and_less_does_not(
     stand_in: StandIn, only: str, check: Any, parameters: dict[str, object]
 ) -> None:
     program, records = printed(check, parameters)
     whole, less = stand_in.play(
-        {"stdout": output(records, program)}, {"stdout": output(records[:-1], program)}, only=only
-    )
+        {"stdout": output(records, program)}, {"stdout": output(records[:-1], program)}, only=only,
+        options=["-C", with_cores(stand_in, 8)],
+    )  # fmt: skip
     assert whole.code == 0, whole.text
     assert less.code != 0 and "missing: AskedPoint" in less.reason()
 
@@ -101,6 +110,31 @@ def test_a_launch_that_is_ended_leaves_no_folder(stand_in: StandIn, tmp_path: Pa
     outcome = stand_in.run("-C", settings, only="Files.*end=memory")
     assert outcome.code != 0
     assert (tmp_path / "during").read_text().startswith("wyeast-") and not [*folder.iterdir()]
+
+
+def test_threads_without_a_core_each_are_left_out(stand_in: StandIn) -> None:
+    program, records = printed(threads.Threads, {"threads": 1})
+    stand_in.write(output(records, program))
+    outcome = stand_in.run("-C", with_cores(stand_in, 2), only="Threads")
+    assert outcome.code == 0, outcome.text
+    assert [one["cell"] for one in outcome.launches] == ["Threads threads=1 ranks=2"]
+    assert "its threads need 4 cores of a node, and this site's nodes have 2" in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("nodes", "threads_of_a_rank", "processors", "over"),
+    [(2, 4, {}, False), (2, 8, {}, True), (1, 4, {}, True), (2, 4, {"processors": 4}, True)],
+)
+def test_ranks_are_too_many_for_the_nodes_that_they_are_on(
+    nodes: int, threads_of_a_rank: int, processors: dict[str, int], over: bool
+) -> None:
+    """A site's other nodes help nobody."""
+    of: Any = SimpleNamespace(
+        num_tasks=2, cores_of_a_rank=threads_of_a_rank, most_ranks=lambda: 40,
+        site=lambda: {"cores_per_node": 4, "nodes": 10, **processors},
+        world=lambda: Placement(2, nodes, threads_of_a_rank),
+    )  # fmt: skip
+    assert Experiment.oversubscribed(of) is over
 
 
 def test_ranks_with_threads_are_bound_to_no_core() -> None:

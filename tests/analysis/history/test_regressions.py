@@ -179,7 +179,7 @@ def test_what_was_judged_and_waits_now_is_said(runs: Path, history: bool) -> Non
     """The gate is not green, and says why."""
     new = campaign(runs, 7, 1.0, rounds=4)
     for path in runs.glob("*/launches/*PointToPoint*/launch.json"):
-        with_more_ranks(path, 0.5 if new in path.parents else 0.01)
+        with_more_ranks(path, 0.5 if new in path.parents else 1e-7)
     old = next(runs.glob("*000000Z-local-nightly"))
     junit = runs.parent / "junit.xml"
     done = analysis("regress", str(new), "--against", "history" if history else str(old),
@@ -196,10 +196,10 @@ def test_what_was_judged_and_waits_now_is_said(runs: Path, history: bool) -> Non
 def test_a_night_in_which_ranks_waited_is_no_other_series(runs: Path) -> None:
     """What disturbed one night leaves the next with all the others to be compared with."""
     for path in runs.glob("*/launches/*PointToPoint*/launch.json"):
-        with_more_ranks(path, 0.5 if path.parents[2].name.startswith("20260103") else 0.01)
+        with_more_ranks(path, 0.5 if path.parents[2].name.startswith("20260103") else 1e-7)
     new = campaign(runs, 7, 0.5, rounds=4)
     for path in new.glob("launches/*PointToPoint*/launch.json"):
-        with_more_ranks(path, 0.01)
+        with_more_ranks(path, 1e-7)
     done = analysis("regress", str(new), "--against", "history", "--runs", str(runs))
     assert done.returncode == 3, done.stdout + done.stderr
     assert done.stdout.count("regression: PointToPoint") == 3
