@@ -99,13 +99,20 @@ def setting(path: str) -> str:
 
 
 def limit_namespaces(most: int) -> None:
-    """Allow so many user namespaces below this one."""
+    """Allow so many user namespaces below this one; say so where that cannot be."""
     try:
         with open(MOST_NAMESPACES, "w") as file:
             file.write(str(most))
-    except OSError:
-        # Within a container of somebody's the settings are read-only.
-        return
+    except OSError as error:
+        # Within a container of somebody's the settings are read-only. A remark is no cause of what
+        # a program ends with.
+        print(
+            "INFO:    what starts here can make user namespaces, and write the control groups of "
+            f"root in them ({MOST_NAMESPACES}: {error.strerror}): measure images of others as an "
+            "ordinary user",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def mounts() -> Iterator[tuple[str, int, str]]:

@@ -11,6 +11,7 @@ import pytest
 
 from containers import apptainer, guarded
 from containers.apptainer import Admitted, command, exec_options, guard, mount_option, state_of
+from records.causes import known_in, sentence_in
 
 #: Root of a user namespace, where the tests' user is nobody special.
 AS_ROOT = [] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user"]
@@ -105,6 +106,24 @@ def test_a_program_has_no_further_user_namespace(options: list[str], has_one: bo
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.stdout == "tried\n") == has_one, done.stderr
+
+
+def test_where_namespaces_cannot_be_limited_that_is_said() -> None:
+    """As in a container of somebody's, in which the kernel's settings are read-only."""
+    script = (
+        "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro,nosuid,nodev,noexec "
+        '/proc/sys && exec "$@"'
+    )
+    done = subprocess.run(
+        [*AS_ROOT, "unshare", "--mount", "sh", "-c", script, "_", *GUARD, "", "echo", "ran"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "ran\n", done.stderr
+    [said] = done.stderr.splitlines()
+    assert "can make user namespaces" in said and "Read-only file system" in said
+    # Whoever looks for why a launch failed passes it over.
+    assert sentence_in(f"{said}\nno licence") == "no licence"
+    assert known_in(said) is None
 
 
 def test_what_follows_the_image_opens_no_folder() -> None:
