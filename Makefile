@@ -67,6 +67,12 @@ ifneq ($(filter-out help clean,$(MAKECMDGOALS)),)
 COPIED := $(shell sh $(call script,copied))
 $(if $(COPIED),$(error $(COPIED)))
 endif
+# A test that is not there would be missed only once images are built and lint is through.
+ifneq ($(filter test test-long,$(MAKECMDGOALS)),)
+NO_TESTS := $(foreach one,$(value TESTS),$(if $(wildcard $(firstword $(subst ::, ,$(one)))),,$(one)))
+$(if $(strip $(NO_TESTS)),$(error there is no $(firstword $(NO_TESTS)); name files of tests, as in \
+    TESTS=tests/test_makefile.py))
+endif
 # Where whoever uses this checkout writes, if that is not the checkout (records/layout.py).
 ifneq ($(filter-out help,$(MAKECMDGOALS)),)
 # What a shell or the loader remarks on standard error is no folder, and no name is expanded.

@@ -103,7 +103,7 @@ class Campaign:
                 try:
                     launch.output  # noqa: B018
                 except (RecordError, OSError) as error:
-                    self.problems.append(LeftOut(launch.record.launch, str(error)))
+                    self.problems.append(LeftOut(launch.record.launch, unread_because(error)))
                 else:
                     readable.append(launch)
         self.launches[:] = readable
@@ -111,6 +111,13 @@ class Campaign:
     def unproven(self) -> int:
         """Return how many launches have no digests: changes to them would go unnoticed."""
         return sum(not launch.record.sha256 for launch in self.launches)
+
+
+def unread_because(error: RecordError | OSError) -> str:
+    """Return why a launch cannot be read, in words and not in Python's."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 def say_passed_over(sentence: str) -> None:
@@ -281,7 +288,7 @@ def _read_campaign(path: Path, known: KnownLaunches, anew: bool) -> Campaign:
             if one.sha256:
                 known.launches[told] = launch
         except (RecordError, OSError) as error:
-            campaign.problems.append(LeftOut(one.name, str(error)))
+            campaign.problems.append(LeftOut(one.name, unread_because(error)))
             continue
         record = launch.record
         key = (record.round, record.cell, record.implementation)

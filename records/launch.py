@@ -296,7 +296,9 @@ def parsed_record(read: Callable[[], str], where: Path, kind: type[Kind]) -> Kin
         data = json_of(read())
     except json.JSONDecodeError as error:
         raise RecordError(f"{where}:{error.lineno}: not a JSON object ({error.msg})") from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise RecordError(f"{where}: cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
         raise RecordError(f"{where}: cannot be read: {error}") from None
     return record_of(kind, data, where)
 

@@ -212,6 +212,8 @@ REFUSED = [
     (["run", "ESTIMATE=1 1"], ["ESTIMATE=1 1: give ESTIMATE=1"]),
     (["reprot"], ["there is no target reprot (did you mean report?)"]),
     (["run", "tset", "lnit"], ["tset (did you mean test?), lnit (did you mean unit?)"]),
+    (["test", "TESTS=Makefile tests/nope.py"], ["there is no tests/nope.py; name files of tests"]),
+    (["test-long", "TESTS=$(lint)"], ["there is no $(lint); name files of tests"]),
     (["run'; true"], ["there is no target run'; (did you mean run?)"]),
 ]
 

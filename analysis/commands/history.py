@@ -326,6 +326,7 @@ def regress(
         refused_sentences,
     )
     from records.base import CampaignError
+    from records.counting import how_many
 
     if margin is not None and not 0 <= margin < 10:
         fail("--margin must be a fraction of 0 or more, such as 0.05 for 5%")
@@ -377,9 +378,9 @@ def regress(
     for line in [*power_sentences(told, slowdown), *inconclusive_sentence(found)]:
         print(line)
     print(
-        f"{len(bad)} regressions in {len(told)} conclusive comparisons of cells and "
-        f"implementations; {len(found) - len(told)} inconclusive, {len(apart)} not compared, "
-        f"{len(unmeasured)} not measured"
+        f"{how_many(len(bad), 'regression')} in {how_many(len(told), 'conclusive comparison')} of "
+        f"cells and implementations; {len(found) - len(told)} inconclusive, {len(apart)} not "
+        f"compared, {len(unmeasured)} not measured"
         + (f", {len(lost) - len(unmeasured)} no longer judged" if lost != unmeasured else "")
     )
     kinds = {one.kind for one in lost}

@@ -147,6 +147,7 @@ def read_sets(
     base: Path, new: Path | None, where: tuple[dict[str, str], dict[str, str]]
 ) -> list[RunSet]:
     """Return the sets; raises ForeignError where they are none, or share a run."""
+    from records.counting import how_many
     from records.foreign.reading import chosen, read_set
     from records.foreign.run import ForeignError
 
@@ -160,8 +161,8 @@ def read_sets(
     if shared := found[0].identities & found[1].identities:
         run = next(run for run in found[0].runs if run.identity in shared)
         raise ForeignError(
-            f"{len(shared)} runs are in both sets, such as {run.where}: a run cannot be compared "
-            "with itself"
+            f"{how_many(len(shared), 'run is', 'runs are')} in both sets, such as {run.where}: a "
+            "run cannot be compared with itself"
         )
     if found[0].path.resolve() == found[1].path.resolve() and not (where[0] and where[1]):
         raise ForeignError(
@@ -169,6 +170,13 @@ def read_sets(
             "and --new-where"
         )
     return found
+
+
+def told_apart(paths: Sequence[Path]) -> list[str]:
+    """Return the ends of two paths, as long as it takes to tell one from the other."""
+    most = max(len(path.parts) for path in paths)
+    ends = [[str(Path(*path.parts[-count:])) for path in paths] for count in range(1, most + 1)]
+    return next((names for names in ends if len(set(names)) > 1), ends[0] if ends else ["."] * 2)
 
 
 def told_of_two(
@@ -187,8 +195,8 @@ def told_of_two(
         (first, second), sets[1].left_out, margin, directions, ("the base", "the new runs"), keys
     )
     names = [
-        " ".join([one.path.name or str(one.path), *(f"{k}={v}" for k, v in where.items())])
-        for one, where in zip(sets, chosen, strict=True)
+        " ".join([name, *(f"{k}={v}" for k, v in where.items())])
+        for name, where in zip(told_apart([one.path for one in sets]), chosen, strict=True)
     ]
     said = [left.sentence for one in sets for left in one.left_out]
     left_out = [*said, *judgement.not_compared, *judgement.unjudged]

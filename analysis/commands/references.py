@@ -122,6 +122,7 @@ def accept_references(
 ) -> None:
     """Put a site's proposed references into effect; keep those of other cells."""
     from records.base import CampaignError
+    from records.counting import how_many
     from records.references import ACCEPTED, PROPOSED, ReferencesError, load, merged, write
 
     folder = folder_of_site(sites, site)
@@ -142,4 +143,7 @@ def accept_references(
         (folder / PROPOSED).unlink()
     except (CampaignError, ReferencesError) as error:
         fail(str(error))
-    print(f"accepted: {folder / ACCEPTED} ({changed} changes, {len(every)} cells in all)")
+    print(
+        f"accepted: {folder / ACCEPTED} ({how_many(changed, 'change')}, "
+        f"{how_many(len(every), 'cell')} in all)"
+    )

@@ -9,6 +9,7 @@ from analysis.tables.csv import plain
 from analysis.tables.markdown import markdown_cell, markdown_table
 from analysis.tables.pages import page_environment
 from analysis.tables.table import Table
+from records.counting import how_many
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,10 @@ def html(told: ToldJudgement) -> str:
 def markdown(told: ToldJudgement) -> str:
     """Return the same for a merge request."""
     lines = [f"# {markdown_cell(told.table.title)}", ""]
-    lines += [f"- {side}: {markdown_cell(path)}, {count} runs" for side, path, count in told.sets]
+    lines += [
+        f"- {side}: {markdown_cell(path)}, {how_many(count, 'run')}"
+        for side, path, count in told.sets
+    ]
     lines += ["", *(f"- {markdown_cell(sentence)}" for sentence in told.answer), ""]
     lines += markdown_table(told.table)
     for title, sentences in (("Changes of level", told.changes), ("Left out", told.left_out)):

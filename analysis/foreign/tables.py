@@ -22,6 +22,7 @@ from analysis.tables.table import (
 )
 from analysis.tables.units import interval_text, percent, prefixed
 from inference.intervals import Interval
+from records.counting import how_many
 
 #: How many of a kind a sentence of the answer names, and how many caveats it has.
 MOST_NAMED, MOST_CAVEATS = 3, 12
@@ -108,7 +109,7 @@ def answer(judgement: Judgement, needed: float) -> list[str]:
     blind = judgement.having(needed, "could not be seen", "inconclusive")
     found.append(
         f"{len(rows)} compared: {len(worse)} worse by more than {percent(rows[0].verdict.margin)}, "
-        f"{len(others)} other differences, {equal} equivalent"
+        f"{how_many(len(others), 'other difference')}, {equal} equivalent"
         if rows else "Nothing can be compared."
     )  # fmt: skip
     if blind:

@@ -78,7 +78,7 @@ def _judged(
         for of in one.measured if (of.name, of.unit) == (measured.name, measured.unit)
     ]  # fmt: skip
     if not same:
-        return "no earlier run of it in this place is in the history"
+        return "the history has no run of it in this place that began over an hour before"
     new = replace(run, measured=(measured,), labels=_without_place(run.labels), session=None)
     [(key, sample)] = samples_of([*same, new]).items()
     assert isinstance(sample, Sample)

@@ -27,6 +27,7 @@ from analysis.tables.units import prefixed
 from records.base import CampaignError
 from records.campaign import is_imported
 from records.causes import harmless
+from records.counting import how_many
 from records.files import read_json, write_whole
 from records.manifest import read_manifest
 
@@ -170,8 +171,9 @@ def series_row(one: Series, last: CampaignPages) -> SeriesRow:
     marks = [Mark(change.place, change.ratio > 1) for change in one.changes]
     values = np.exp(one.levels)
     ends = [prefixed(float(end), unit) for end in (values.min(), values.max())]
+    first, last_one = one.campaigns[0][:8], one.campaigns[-1][:8]
     label = (
-        f"{len(one.levels)} campaigns, {one.campaigns[0][:8]} to {one.campaigns[-1][:8]}: "
+        f"{how_many(len(one.levels), 'campaign')}, {first} to {last_one}: "
         f"{ends[0]} to {ends[1]}; {'lower' if sign < 0 else 'higher'} is better"
     )
     newest = one.changes[-1] if one.changes else None

@@ -18,6 +18,13 @@ from analysis.tables.table import PREFIXED, Column, Printed, Row, Table, file_na
 from records.campaign import manifest_of_nodes
 from records.files import write_whole
 
+#: What is said of a claim with each verdict, and of several.
+IN_WORDS = {
+    HOLDS: ("holds", "hold"),
+    IN_PART: ("holds in part", "hold in part"),
+    FAILS: ("does not hold", "do not hold"),
+    UNTOLD: ("is inconclusive", "are inconclusive"),
+}
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#])")
 
 
@@ -36,11 +43,12 @@ def tally(evaluated: list[Evaluated]) -> list[str]:
     for whose, found in answers.items():
         count = Counter(answer.verdict for answer in found)
         if found:
-            sentences.append(
-                f"{whose}: {len(found)} claims, of which {count[HOLDS]} hold, "
-                f"{count[IN_PART]} hold in part, {count[FAILS]} do not hold, "
-                f"{count[UNTOLD]} are inconclusive."
-            )
+            claims = "1 claim" if len(found) == 1 else f"{len(found)} claims"
+            told = [
+                f"{count[verdict]} {one if count[verdict] == 1 else more}"
+                for verdict, (one, more) in IN_WORDS.items()
+            ]
+            sentences.append(f"{whose}: {claims}, of which {', '.join(told)}.")
     return sentences
 
 

@@ -83,7 +83,8 @@ def together(findings: list[StatementJudgement], printed: bool = False) -> Answe
     count = verdicts.count(HOLDS)
     if count == len(verdicts):
         return Answer(HOLDS, findings)
-    part = [f"{count} of {len(verdicts)} statements hold."] if count else []
+    hold = "holds" if count == 1 else "hold"
+    part = [f"{count} of {len(verdicts)} statements {hold}."] if count else []
     if count and (printed or FAILS in verdicts):
         return Answer(IN_PART, findings, part)
     never = sum(one.is_never_told for one in findings)

@@ -186,6 +186,7 @@ def test_what_is_broken_is_left_out_by_name(twice: Path) -> None:
     assert len(campaign.sound()) == 312 - 7
     done = analysis("table", str(twice))
     assert done.returncode == 0 and done.stderr.count("left out: ") == len(expected)
+    assert "Errno" not in done.stderr
 
 
 def test_commands(twice: Path) -> None:

@@ -35,6 +35,31 @@ def test_a_slower_set_is_told(tmp_path: Path) -> None:
     assert analysis("judge", str(new), str(base)).returncode == 0
 
 
+def test_sets_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    base, new = (
+        osu_set(tmp_path / day / "runs", 10, 3, seed)
+        for seed, day in enumerate(("monday", "tuesday"), 1)
+    )
+    done = analysis("judge", str(base / "run1.txt"), str(new / "run2.txt"))
+    assert "run2.txt against run1.txt" in done.stdout
+    done = analysis("judge", str(base), str(new / "run2.txt"))
+    assert "run2.txt against runs" in done.stdout
+    done = analysis("judge", str(base / "run1.txt"), str(new / "run1.txt"))
+    assert "tuesday/runs/run1.txt against monday/runs/run1.txt" in done.stdout
+
+
+def test_one_of_something_is_told_in_the_singular(tmp_path: Path) -> None:
+    base, new = osu_set(tmp_path / "old", 10, 6, 1), osu_set(tmp_path / "new", 9, 6, 2)
+    text = tmp_path / "page.md"
+    done = analysis("judge", str(base), str(new), "--markdown", str(text))
+    assert "0 worse by more than 2%, 1 other difference, 0 equivalent" in done.stdout
+    (new / "copy.txt").write_text((base / "run1.txt").read_text())
+    done = analysis("judge", str(base), str(new))
+    assert done.returncode == 1 and "1 run is in both sets, such as " in done.stderr
+    done = analysis("judge", str(base), str(new / "run1.txt"), "--markdown", str(text))
+    assert "- new: run1.txt, 1 run\n" in text.read_text()
+
+
 def test_the_ratio_is_that_of_campaigns(tmp_path: Path) -> None:
     base, new = osu_set(tmp_path / "old", 10, 6, 1), osu_set(tmp_path / "new", 11, 6, 2)
 

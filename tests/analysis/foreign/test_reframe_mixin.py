@@ -111,6 +111,8 @@ def test_a_check_is_judged_by_its_history(suite: Suite) -> None:
     suite.log.unlink()
     said = suite.run(1.0)
     assert "is not there: name ReFrame's performance logs" in said, said
+    said = suite.run(1.0)
+    assert "[ PASSED ]" in said and "no run of it in this place that began over an hour" in said
     suite.write_nights(noisy(14, 1))
     lines = suite.log.read_text()
     said = suite.run(1.005)

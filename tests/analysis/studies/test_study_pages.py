@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from html import unescape
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from analysis.figures.axes import MARKERS
 from analysis.figures.lines import axis, shape, ticks
 from analysis.studies.exhibits import show
 from analysis.studies.one_number import HOLDS
-from analysis.studies.page import standing, write_pages
+from analysis.studies.page import standing, tally, write_pages
 from analysis.studies.reading import read_paper
 from analysis.studies.relations import Report, TodaysTables, table_of
 from analysis.studies.verdicts import TESTED, evaluate
@@ -100,6 +99,18 @@ def test_what_stands_for_what_is_said_by_check(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_single_claim_is_told_in_the_singular() -> None:
+    told = "By the report's own tables: "
+    every = evaluated("iit")
+    assert tally(every) == [
+        told + "8 claims, of which 1 holds, 0 hold in part, 0 do not hold, 7 are inconclusive."
+    ]
+    [alone] = (one for one in evaluated("ntnu2008") if one.claim.id == "ntnu-pp-7")
+    assert tally([alone]) == [
+        told + "1 claim, of which 0 hold, 0 hold in part, 1 does not hold, 0 are inconclusive."
+    ]
+
+
 @pytest.mark.parametrize("name", PAPERS)
 def test_pages_without_a_campaign(name: str, tmp_path: Path) -> None:
     paper = read_paper(PROJECT, name)
@@ -117,8 +128,7 @@ def test_pages_without_a_campaign(name: str, tmp_path: Path) -> None:
         for sentence in (one.claim.claim, *one.report.sentences, *one.needed.sentences):
             assert in_one_line(sentence) in in_one_line(shown), (one.claim.id, sentence)
         assert one.claim.id in plain
-    counted = Counter(one.report.verdict for one in every)
-    assert f"{len(every)} claims, of which {counted[HOLDS]} hold, " in page
+    assert tally(every)[0] in unescape(page)
     # Each table and figure stands with all of the report's rows, or with why it does not.
     of_exhibits = page.partition('<section id="exhibits">')[2].partition('<section id="standing">')
     sections = of_exhibits[0].split("<section>")[1:]

@@ -132,7 +132,7 @@ def test_what_no_campaign_decides_is_said(tmp_path: Path) -> None:
     (both,) = evaluate(found.paper, found)
     assert both.here is not None and both.here.verdict == UNTOLD
     assert both.here.notes == [
-        "1 of 2 statements hold.", "1 of 2 statements cannot be decided by any campaign, so the "
+        "1 of 2 statements holds.", "1 of 2 statements cannot be decided by any campaign, so the "
         "claim stays inconclusive however many rounds are measured.",
     ]  # fmt: skip
     assert both.needed.verdict == TESTED
