@@ -329,19 +329,17 @@ clean: ## remove everything that was installed or built, unless it is in use; ca
 # The stamp is written last, so an interrupted installation is repeated. Where somebody's umask lets
 # others write, they could put their own code in its place.
 .wyeast/venv/.for-run: requirements.lock
-	@umask go-w; $(call install_packages,requirements.lock,polars pydantic reframe rich scipy typer yaml)
-	@umask go-w; touch $@
+	@umask go-w; $(call install_packages,requirements.lock,polars pydantic reframe rich scipy typer yaml); touch $@
 
 .wyeast/venv/.for-test: requirements-test.lock .wyeast/venv/.for-run
-	@umask go-w; $(call install_packages,requirements-test.lock,hypothesis mypy pytest)
-	@umask go-w; touch $@
+	@umask go-w; $(call install_packages,requirements-test.lock,hypothesis mypy pytest); touch $@
 
 # Programs whose requirements may contradict ours: an environment apart.
 .wyeast/tools/.ready: requirements-tools.lock .wyeast/venv/.for-run
 	@$(call refuse_read_only,docs)
 	@echo "installing the Python packages of requirements-tools.lock"
-	@umask go-w; [ -x .wyeast/tools/bin/python ] || $(PYTHON) -m venv .wyeast/tools
-	@umask go-w; PIP_USER=0 .wyeast/tools/bin/python -m pip install -q --disable-pip-version-check \
+	@umask go-w; $(take_lock); [ -x .wyeast/tools/bin/python ] || $(PYTHON) -m venv .wyeast/tools
+	@umask go-w; $(take_lock); PIP_USER=0 .wyeast/tools/bin/python -m pip install -q --disable-pip-version-check \
 	    --require-hashes -r requirements-tools.lock || { echo "docs: the packages of" \
 	    "requirements-tools.lock could not be installed; pip's own message is above" >&2; exit 1; }
 	@umask go-w; touch $@
@@ -357,6 +355,20 @@ refuse_read_only = [ -w . ] || { echo "$1: nothing can be written in $$(pwd -P),
     "needs is not installed there: whoever it belongs to can do that: make $1; or make a checkout of" \
     "your own: git clone $$(pwd -P)" >&2; exit 1; }
 
+# One at a time installs in a checkout, and whoever waits says for whom. Where nothing can be locked
+# (NFS without locks, no flock) two at once are not noticed. The lock ends with the recipe's line.
+define take_lock
+	mkdir -p .wyeast/locks; \
+	if command -v flock >/dev/null; then \
+	    exec 9>>.wyeast/locks/setup; \
+	    flock --nonblock 9 || [ $$? != 1 ] || { \
+	        read -r holder <.wyeast/locks/setup; \
+	        echo "setup: another one installs in this checkout and is waited for: $$holder" >&2; \
+	        flock 9; }; \
+	    echo "process $$$$" >.wyeast/locks/setup; \
+	fi
+endef
+
 # The packages of a lock, and the modules that show that they are there: pip may have been told, in
 # its own files, to put them elsewhere.
 define install_packages
@@ -364,7 +376,9 @@ define install_packages
 	python=$$($(FIND_PYTHON)); \
 	[ "$$(id -u)" != 0 ] || ! command -v "$${python:-python3}" >/dev/null || \
 	    "$${python:-python3}" -m records.acting_user || exit 1; \
-	mkdir -p .wyeast; \
+	$(take_lock); \
+	done=yes; for one in $^; do [ $@ -nt "$$one" ] || done=; done; \
+	[ -z "$$done" ] || exit 0; \
 	if [ -z "$$python" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo "installing $(PYTHON_PACKAGES) from the distribution"; \
 	    { apt-get update -qq; apt-get install -y -qq --no-install-recommends \

@@ -74,7 +74,7 @@ def run_round(
             )
             if ended:
                 progress.say(f"ended {ended} processes that ReFrame had left behind")
-            held.settle(f"ReFrame {how_it_ended(code)} during the launch")
+            held.settle(how_it_was_lost(campaign, code))
             held.find_gone(number)
             state = held.state
             if circuit := state.circuit():
@@ -169,6 +169,12 @@ def resume_command(campaign: Path, manifest: Manifest) -> str:
     if night is None:
         return f"make run RESUME={campaign.name}"
     return f"make nightly RESUME={night.again_of or campaign.name}"
+
+
+def how_it_was_lost(campaign: Path, code: int) -> str:
+    """Return why launches are lost that ReFrame had begun when it ended."""
+    said = sentence_in(reframe_reports.last_messages(log_of(campaign))) if code > 0 else ""
+    return one_line(f"ReFrame {how_it_ended(code)} during the launch{f': {said}' if said else ''}")
 
 
 def how_it_ended(code: int) -> str:

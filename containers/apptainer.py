@@ -14,7 +14,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from containers.programs import ProvisionError
 from records import environment, layout
 from records.causes import sentence_in
 from records.command_words import CommandWords
+from records.locks import LockHeld, exclusive
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -333,16 +335,42 @@ def provide(say: bool = True, builds: bool = False, bootstrap: str = "mmdebstrap
     how their base is made, and subordinate ids. Takes a few milliseconds if nothing is missing.
     Raises ProvisionError with a sentence.
     """
-    state = layout.state(ROOT)
-    found = on_path()
-    if not found and layout.is_shared(ROOT) and _is_unpacked():
-        # For builds it is as good as one on PATH: it was unpacked with what it needs.
-        found = private_command()
-    elif not found and layout.is_shared(ROOT):
+    state, own = layout.state(ROOT), on_path() is None
+    if own and layout.is_shared(ROOT) and not _is_unpacked():
         raise ProvisionError(
             f"the installation in {ROOT} has no Apptainer, and none is on PATH: load its module, "
             "or ask whoever installed it to provide one: make setup"
         )
+    unpacks = own and not layout.is_shared(ROOT)
+    lacks = (unpacks and not _is_unpacked()) or programs.missing(
+        programs.needed(builds, bootstrap, unpacks), state
+    )
+    with only_setup(state) if lacks else nullcontext():
+        return _provide(state, say, builds, bootstrap)
+
+
+@contextmanager
+def only_setup(state: Path) -> Iterator[None]:
+    """Have nobody else install in a checkout meanwhile, and say who is waited for."""
+    place, note = state / "locks" / "setup", f"process {os.getpid()}"
+    with ExitStack() as held:
+        try:
+            held.enter_context(exclusive(place, note))
+        except LockHeld as holder:
+            said = f"another one installs in this checkout and is waited for: {holder}"
+            print(f"setup: {said}", file=sys.stderr, flush=True)
+            held.enter_context(exclusive(place, note, wait=True))
+        except OSError:
+            # Nothing can be locked there, or written: what is installed will say so.
+            pass
+        yield
+
+
+def _provide(state: Path, say: bool, builds: bool, bootstrap: str) -> Path:
+    found = on_path()
+    if not found and layout.is_shared(ROOT):
+        # For builds it is as good as one on PATH: it was unpacked with what it needs.
+        found = private_command()
     if not found and os.geteuid() == 0 and not _is_unpacked() and _install_package(state):
         found = on_path()
     wanted = programs.needed(builds, bootstrap, unpacks=found is None)

@@ -2,15 +2,20 @@
 
 import errno
 import os
+import select
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from typing import TextIO
 
-from records.ailments.of_machines import FULL_DISK
+from records.ailments.of_machines import ADDRESS_SPACE, FULL_DISK
 from records.causes import harmless
 from records.files import only_owner_writes
 from records.terminal_encoding import open_streams, suit_terminal
 
 INTERRUPTED = 130
+#: As shells say it of a program that nobody reads any more (SIGPIPE): its work is not done.
+UNREAD = 141
 
 
 def exit_code(
@@ -31,15 +36,31 @@ def exit_code(
         return code
     except errors as error:
         sentence = str(error)
+    except MemoryError as error:
+        sentence = f"{ADDRESS_SPACE.sentence} (MemoryError{f': {error}' if str(error) else ''})"
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and _is_unread():
+            _leave(sys.stdout)
+            return UNREAD
         file = f"{error.filename}: " if error.filename else ""
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         sentence = f"{file}{FULL_DISK.sentence if is_full else error.strerror or error}"
     except KeyboardInterrupt:
-        print(f"{name}: interrupted; {state}", file=sys.stderr)
+        _say(f"{name}: interrupted; {state}")
         return INTERRUPTED
-    print(f"{name}: {harmless(sentence)}", file=sys.stderr)
+    _say(f"{name}: {harmless(sentence)}")
     return 1
+
+
+def _say(sentence: str) -> None:
+    """Print a sentence on standard error, after what was printed before."""
+    # What cannot be printed is not said: the exit code is.
+    with suppress(OSError):
+        _print_the_rest()
+    try:
+        print(sentence, file=sys.stderr, flush=True)
+    except OSError:
+        _leave(sys.stderr)
 
 
 def _print_the_rest() -> None:
@@ -47,8 +68,27 @@ def _print_the_rest() -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        # Python would try it once more at its end, and say so in its own words.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave(sys.stdout)
         # Whoever has closed a pipe has read enough.
         if not isinstance(error, BrokenPipeError):
             raise
+
+
+def _leave(stream: TextIO) -> None:
+    """Have what is left in a stream's buffer go nowhere.
+
+    Python would try it once more at its end, say so in its own words, and end with 120.
+    """
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def _is_unread() -> bool:
+    """Return whether standard output is a pipe that nobody reads any more."""
+    asked = select.poll()
+    try:
+        asked.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):
+        return False
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in asked.poll(0))

@@ -21,7 +21,7 @@ import os
 import pwd
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
@@ -99,13 +99,20 @@ def setting(path: str) -> str:
 
 
 def limit_namespaces(most: int) -> None:
-    """Allow so many user namespaces below this one."""
+    """Allow so many user namespaces below this one; say so where that cannot be."""
     try:
         with open(MOST_NAMESPACES, "w") as file:
             file.write(str(most))
-    except OSError:
-        # Within a container of somebody's the settings are read-only.
-        return
+    except OSError as error:
+        # Within a container of somebody's the settings are read-only. A remark is no cause of what
+        # a program ends with.
+        print(
+            "INFO:    what starts here can make user namespaces, and write the control groups of "
+            f"root in them ({MOST_NAMESPACES}: {error.strerror}): measure images of others as an "
+            "ordinary user",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def mounts() -> Iterator[tuple[str, int, str]]:
@@ -122,23 +129,30 @@ def mounts() -> Iterator[tuple[str, int, str]]:
         yield os.fsdecode(place), flags, of_file_system.split()[0].decode()
 
 
-def options_in(command: Sequence[str]) -> Iterator[str]:
-    """Yield the options before the image: what follows it may be the image's own words."""
+def to_image(command: Sequence[str]) -> Iterator[str]:
+    """Yield the words until the image, which is the last: what follows may be its own words."""
     words = iter(command)
     began = False
     for word in words:
         if word == "--pwd":
-            # The only one whose value is a word of its own.
+            # The only option whose value is a word of its own.
             next(words, None)
-        elif word.startswith("--"):
-            yield word
-        elif began:
+            began = True
+            continue
+        yield word
+        is_option = word.startswith("--")
+        if began and not is_option:
             return
-        began = began or word.startswith("--")
+        began = began or is_option
 
 
-def shown_writable(command: Sequence[str]) -> Iterator[str]:
-    """Yield the folders that options of Apptainer mount writable."""
+def options_in(command: Sequence[str]) -> Iterator[str]:
+    """Yield the options before the image."""
+    return (word for word in to_image(command) if word.startswith("--"))
+
+
+def shown(command: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Yield what options of Apptainer mount, and whether it may be written."""
     for word in options_in(command):
         name, _, value = word.partition("=")
         if name == "--mount":
@@ -152,12 +166,34 @@ def shown_writable(command: Sequence[str]) -> Iterator[str]:
                     # Nothing that Apptainer takes.
                     continue
             pairs = dict(field.partition("=")[::2] for field in fields)
-            if "ro" not in pairs:
-                yield pairs.get("source", "")
+            yield pairs.get("source", ""), "ro" not in pairs
         elif name == "--bind":
             source, *rest = value.split(":")
-            if "ro" not in rest[1:]:
-                yield source
+            yield source, "ro" not in rest[1:]
+
+
+def look_at(command: Sequence[str], variables: Mapping[str, str]) -> None:
+    """Look at what a command names: the machine may mount it for that alone (autofs).
+
+    What it mounts later is not in the command's namespace, where it would be writable.
+    """
+    named = [one for one in to_image(command) if one.startswith("/")]
+    named += [source for source, _ in shown(command)]
+    # Apptainer is looked for there.
+    named += variables.get("PATH", "").split(":")
+    for path in dict.fromkeys(one for one in named if one):
+        # The kernel mounts nothing at a place that is only asked for by its own name.
+        for way in (path, os.path.join(path, ".")):
+            try:
+                os.stat(way)
+            except OSError:
+                continue
+
+
+def in_full(folder: str, command: Sequence[str]) -> set[str]:
+    """Return the folders that a command is to write, with all that is mounted in them."""
+    named = [folder, *(source for source, writable in shown(command) if writable)]
+    return {path for one in named if one and (path := os.path.realpath(one)) != "/"}
 
 
 def kept_writable(
@@ -178,17 +214,18 @@ def kept_writable(
             # It is there, or there is no such home.
             continue
     temporary = (*TEMPORARY, variables.get("TMPDIR", ""))
-    named = (folder, *temporary, *notes, *shown_writable(command))
+    named = (*temporary, *notes, *sorted(in_full(folder, command)))
     for path in dict.fromkeys(os.path.realpath(one) for one in named if one):
-        if os.path.isdir(path) and path != "/":
+        if os.path.isdir(os.path.join(path, ".")) and path != "/":
             yield path
 
 
-def make_read_only(kept: Iterable[str]) -> None:
+def make_read_only(kept: Iterable[str], whole: Collection[str] = ()) -> None:
     """Make every file system read-only for this namespace, without these folders and /proc itself.
 
-    Of the root itself its folders become so: Apptainer removes a lock of its own, which is
-    elsewhere, only after it was told that there is none in the root.
+    So is what is mounted in a kept folder, unless that is among the `whole` ones. Of the root
+    itself its folders become so: Apptainer removes a lock of its own, which is elsewhere, only
+    after it was told that there is none in the root.
     """
     writable = {"/", *kept}
     for path in sorted(writable - {"/"}):
@@ -196,11 +233,12 @@ def make_read_only(kept: Iterable[str]) -> None:
     for entry in os.scandir("/"):
         if entry.is_dir(follow_symlinks=False) and not os.path.ismount(entry.path):
             mount(entry.path, entry.path, flags=MS_BIND | MS_REC)
+    inside = tuple(f"{one}/" for one in whole)
     # What is mounted at a place last is in the way of the others there, whose flags may differ.
     last = {place: (flags, kind) for place, flags, kind in mounts()}
     for place, (flags, kind) in last.items():
         # Nothing is in what is mounted when it is needed.
-        if place in (*writable, "/proc") or kind == "autofs":
+        if place in (*writable, "/proc") or place.startswith(inside) or kind == "autofs":
             continue
         try:
             if kind == NOT_PROTECTED:
@@ -299,9 +337,10 @@ def main(words: Sequence[str]) -> int:
     folder, *command = words
     try:
         # What the machine mounts when it is looked at has to be there before.
+        look_at(command, os.environ)
         kept = list(kept_writable(folder, command, os.environ))
         own_namespace(needed_by(command))
-        make_read_only(kept)
+        make_read_only(kept, in_full(folder, command))
         replace_devices()
         # Where it is something else may be mounted now.
         os.chdir(os.getcwd())

@@ -78,6 +78,7 @@ RULES: dict[str, LabelRule] = {
     ),
     "hpl": LabelRule("it must be a version, with only letters, digits and ._+~-", VERSION),
     "nas": LabelRule("it must be official", "official"),
+    "pages": LabelRule("it must be huge", "huge"),
 }
 
 

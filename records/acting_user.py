@@ -369,7 +369,11 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 def content_of(path: Path) -> bytes:
     """Return what a file holds, opened as `opened` does; raises OSError, also for too much."""
     with opened(path) as file:
-        content = file.read(MOST_BYTES + 1)
+        # Python reserves the memory for as much as it is to read, which a limit may not allow.
+        piece = min(os.fstat(file.fileno()).st_size, MOST_BYTES) + 1
+        content = b""
+        while len(content) <= MOST_BYTES and (more := file.read(piece)):
+            content += more
     if len(content) > MOST_BYTES:
         raise OSError(errno.EFBIG, f"it has more than {MOST_BYTES / 1e6:.0f} MB", str(path))
     return content

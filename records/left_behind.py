@@ -75,7 +75,8 @@ def _not_a_file(path: Path, what: str) -> RecordError:
 def read_left(path: Path, most: int = MOST_LEFT_BYTES) -> bytes:
     """Return the content of a file that a program has left behind; raises as `open_left` does."""
     with open_left(path, most) as file:
-        return file.read(most)
+        # Python reserves the memory for as much as it is to read, which a limit may not allow.
+        return file.read(min(most, os.fstat(file.fileno()).st_size))
 
 
 def ends_left(path: Path, most: int) -> str:

@@ -52,7 +52,7 @@ def open_streams() -> None:
     """Have standard input, output and error be something, where who starts us has closed them.
 
     A file that is opened later would take such a one's number, and what is printed, by us or by a
-    program that we start, would be in it.
+    program that we start, would be in it. One that was opened earlier already has the number.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -62,6 +62,9 @@ def open_streams() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
             stream = open(number, "w" if number else "r", closefd=False)  # noqa: SIM115 stays open
             setattr(sys, name, stream)
+            continue
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115 stays open
 
 
 def suit_terminal() -> None:

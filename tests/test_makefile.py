@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ def test_cleaning_up_keeps_what_nothing_could_make_again(tmp_path: Path) -> None
 
 
 LOCKS = {
+    ".wyeast/locks/setup": "something is being installed (7 of a test)",
     ".wyeast/locks/build": "a build is under way (process 7 of a test)",
     ".wyeast/locks/cluster": "the cluster in a box is being started or ended (process 7 of a test)",
     ".wyeast/reframe/local/campaign-local.lock": "a campaign is measuring (7 of a test)",
@@ -116,6 +118,47 @@ def test_nobody_else_may_write_what_setup_installs(tmp_path: Path) -> None:
     made = [tmp_path / ".wyeast", *(tmp_path / ".wyeast").rglob("*")]
     assert {"package.py", "python", ".for-run"} <= {path.name for path in made}
     assert [path for path in made if path.stat().st_mode & 0o022] == []
+
+
+#: As PLAYED_PYTHON; pip notes that it began and waits to be let go on, by another pip if need be.
+SLOW_PYTHON = """#!/bin/sh
+case "$*" in
+    "-m venv"*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+    "-m pip"*) [ ! -e pips ] || touch go; echo pip >>pips
+        while [ ! -e go ]; do sleep 0.05; done ;;
+esac
+"""
+
+
+def test_two_setups_of_a_checkout_install_one_after_the_other(tmp_path: Path) -> None:
+    python = tmp_path / "bin" / "python3"
+    python.parent.mkdir()
+    python.write_text(SLOW_PYTHON)
+    python.chmod(0o755)
+    lock = tmp_path / "requirements.lock"
+    lock.touch()
+    os.utime(lock, (1, 1))
+    command = ["make", "-f", str(PROJECT / "Makefile"), ".wyeast/venv/.for-run"]
+    options: dict[str, Any] = {
+        "cwd": tmp_path, "env": {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"},
+        "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True,
+    }  # fmt: skip
+    with subprocess.Popen(command, **options) as first:
+        try:
+            while not (tmp_path / "pips").exists() and first.poll() is None:
+                time.sleep(0.02)
+            with subprocess.Popen(command, **options) as second:
+                assert second.stderr
+                # It goes on once the first one has ended, and finds all that it wanted.
+                said = second.stderr.readline()
+                (tmp_path / "go").touch()
+                assert (first.wait(), second.wait()) == (0, 0)
+        finally:
+            (tmp_path / "go").touch()
+    assert re.fullmatch(
+        r"setup: another one installs in this checkout and is waited for: process \d+\n", said
+    )
+    assert (tmp_path / "pips").read_text() == "pip\n"
 
 
 @pytest.mark.parametrize(

@@ -31,20 +31,23 @@ COMPUTING = ("emulator", "su3")
 class Waits:
     """What the launches of an implementation in a cell waited for processors.
 
-    That counts where there were more ranks than processors, or than cores that ranks were put on,
-    in any launch. `late_s` is by how much an operation of the launch may have been late.
+    That counts where there were more ranks than processors; or where most launches' ranks were put
+    on fewer cores than they are, and waited for these. `late_s` is by how much an operation of the
+    launch may have been late.
     """
 
-    shares_cores: bool = False
+    has_more_ranks: bool = False
+    launches: int = 0
+    crowded: int = 0
     unknown: int = 0
     shares: list[float] = field(default_factory=list)
     late_s: list[float] = field(default_factory=list)
 
     def add(self, record: LaunchRecord) -> None:
         """Add a launch."""
-        self.shares_cores |= record.shares_cores and (
-            record.has_more_ranks or record.waiting is not None
-        )
+        self.has_more_ranks |= record.has_more_ranks
+        self.launches += 1
+        self.crowded += record.oversubscribed
         if record.waiting is None:
             self.unknown += record.has_more_ranks
             return
@@ -60,7 +63,7 @@ class Waits:
         wait decides. Over all launches together: leaving out those that waited longer would be a
         choice by what came of them.
         """
-        if not self.shares_cores:
+        if not (self.has_more_ranks or 2 * self.crowded > self.launches):
             return 0.0
         if self.unknown or not self.shares:
             return float("inf")
@@ -73,8 +76,9 @@ class Waits:
 def cells_that_waited(campaign: Campaign) -> frozenset[str]:
     """Return the cells in which some implementation's ranks waited too long for all times to count.
 
-    By the cell, of all implementations: to leave out those launches that waited would leave out an
-    implementation, or its slower rounds, and keep what it is held against.
+    A model uses all sizes of a cell, so the shortest time decides. By the cell, of all
+    implementations: to leave out those launches that waited would leave out an implementation, or
+    its slower rounds, and keep what it is held against.
     """
     waits: dict[tuple[str, str], Waits] = defaultdict(Waits)
     for launch in campaign.sound():

@@ -43,40 +43,47 @@ def without_refused(
     Also return the campaign's cells for which earlier campaigns have rows, but none is left.
     Raises CampaignError if the campaign's own time cannot be read.
     """
-    refusing = [rule for rule in rules() if rule.effect == "refuse" and rule.of == "campaign"]
+    refusing = [
+        rule for rule in rules() if rule.effect == "refuse" and rule.of in ("campaign", "image")
+    ]
     own = [
         row for row in series_of(campaign)
         if any(not rule.experiments or row["experiment"] in rule.experiments for rule in refusing)
     ]  # fmt: skip
-    forbidden: dict[tuple[str, str], Difference] = {}
+    forbidden: dict[tuple[str, str, str], Difference] = {}
     wanted = sorted({row["experiment"] for row in own})
     measured = (
         frame.filter(
             pl.col("experiment").is_in(wanted), pl.col("site") == campaign.manifest.site
         )
+        .select("folder", "experiment", "implementation")
+        .unique(maintain_order=True)
         .group_by("folder", maintain_order=True)
-        .agg(pl.col("experiment").unique(maintain_order=True))
+        .agg("experiment", "implementation")
     )  # fmt: skip
     # Each manifest is read once, whatever was measured.
-    for folder, experiments in measured.iter_rows():
-        for one in differences(manifest_of(runs / folder), campaign.manifest.facts, []):
-            for experiment in experiments:
-                if refuses(one, experiment):
-                    forbidden[folder, experiment] = one
+    for folder, experiments, names in measured.iter_rows():
+        images = [(name, name) for name in dict.fromkeys(names)]
+        for one in differences(manifest_of(runs / folder), campaign.manifest.facts, images):
+            for experiment, name in zip(experiments, names, strict=True):
+                if refuses(one, experiment) and one.implementation in ("", name):
+                    forbidden[folder, experiment, name] = one
     if not forbidden:
         return frame, []
     left = frame.join(
         categories(
-            folder=[folder for folder, _ in forbidden],
-            experiment=[experiment for _, experiment in forbidden],
+            folder=[folder for folder, _, _ in forbidden],
+            experiment=[experiment for _, experiment, _ in forbidden],
+            implementation=[implementation for _, _, implementation in forbidden],
         ),
-        on=["folder", "experiment"], how="anti", maintain_order="left",
+        on=["folder", "experiment", "implementation"], how="anti", maintain_order="left",
     )  # fmt: skip
     refused = []
     before, still = earlier_of_each(own, frame), earlier_of_each(own, left)
     for row in own:
         if key_of(row) in before and key_of(row) not in still:
-            why = forbidden[before[key_of(row)]["folder"][-1], row["experiment"]]
+            folder = before[key_of(row)]["folder"][-1]
+            why = forbidden[folder, row["experiment"], row["implementation"]]
             refused.append(
                 UntoldCell(row["cell"], row["experiment"], row["implementation"], why.sentence)
             )

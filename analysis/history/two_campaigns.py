@@ -253,8 +253,12 @@ def compare_campaigns(
         ours, experiment = mine.get(theirs.name), theirs.launch.record.experiment
         if ours is None:
             continue
-        against = [d for d in found if refuses(d, experiment)]
         for pair in pairs:
+            # What differs between images concerns the implementation that they are of.
+            against = [
+                one for one in found
+                if refuses(one, experiment) and one.implementation in ("", pair[1])
+            ]  # fmt: skip
             sides = levels(ours, theirs, pair, direction(experiment))
             if sides is None:
                 if ours.values.get(pair[0]) and theirs.values.get(pair[1]):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from analysis.comparison.metrics import metrics
+from analysis.comparison.oversubscription import COMPUTING
 from analysis.comparison.result import Cell, Comparison
 from analysis.tables.table import (
     COUNT,
@@ -21,11 +22,13 @@ from analysis.tables.table import (
 )
 from inference.intervals import PRINTED_STEP, Ratio, median, paired_ratio
 from records.experiments import compared
+from records.launch import LaunchRecord
 
 NAME = "over-ranks"
 COLUMNS = (
     Column("series", "series"), Column("implementation", "implementation"),
-    Column("ranks", "ranks", COUNT, "1"), Column("base_ranks", "base ranks", COUNT, "1"),
+    Column("ranks", "ranks", COUNT, "1"), Column("nodes", "nodes", COUNT, "1"),
+    Column("base_ranks", "base ranks", COUNT, "1"), Column("base_nodes", "base nodes", COUNT, "1"),
     Column("base", "base", PREFIXED, "base_unit"), Column("base_unit"),
     Column("rounds", "rounds", COUNT, "1"), Column("ratio", "ratio to the base", RATIO, "1"),
     interval("ratio", "95% interval", "1"),
@@ -33,8 +36,9 @@ COLUMNS = (
 NOTE = (
     "The value with so many ranks over that with the fewest in the same round, the geometric mean "
     "over rounds and over the message sizes that both have; the base is the median at the largest "
-    "of these. A time that stays at 1 costs no more with more ranks. Oversubscribed cells are not "
-    "here, nor is what is too short to be compared."
+    "of these. A time that stays at 1 costs no more with more ranks; on more nodes than the base, "
+    "messages go another way, too. Programs that compute have less to do with more ranks, and are "
+    "not here, nor are oversubscribed cells and what is too short to be compared."
 )
 
 
@@ -45,11 +49,26 @@ class OverRanks:
     series: str
     implementation: str
     ranks: int
+    nodes: int
     base_ranks: int
+    base_nodes: int
     base: float
     unit: str
     ratio: Ratio
     cells: tuple[str, str]
+
+
+def launch_cell(cell: Cell) -> str:
+    """Return the name of the cell that the launches of a series have."""
+    return cell.name.removesuffix(cell.series).rstrip()
+
+
+def records_of(comparison: Comparison) -> dict[str, LaunchRecord]:
+    """Return the first sound launch of each cell."""
+    found: dict[str, LaunchRecord] = {}
+    for launch in comparison.campaign.sound():
+        found.setdefault(launch.record.cell, launch.record)
+    return found
 
 
 def without_ranks(cell: Cell) -> str:
@@ -58,12 +77,15 @@ def without_ranks(cell: Cell) -> str:
     return " ".join(filter(None, (cell.experiment, *named, cell.series)))
 
 
-def series_over_ranks(comparison: Comparison) -> dict[str, dict[int, Cell]]:
+def series_over_ranks(
+    comparison: Comparison, records: Mapping[str, LaunchRecord]
+) -> dict[str, dict[int, Cell]]:
     """Return the cells of communications that differ in the number of ranks alone."""
     found: dict[str, dict[int, Cell]] = defaultdict(dict)
     for cell in comparison.cells:
         timed = compared()[cell.experiment].values == "time"
-        if timed and "ranks" in cell.parameters and not cell.oversubscribed:
+        computes = records[launch_cell(cell)].program in COMPUTING
+        if timed and "ranks" in cell.parameters and not (cell.oversubscribed or computes):
             found[without_ranks(cell)][int(cell.parameters["ranks"])] = cell
     return {series: by_ranks for series, by_ranks in found.items() if len(by_ranks) > 1}
 
@@ -82,7 +104,8 @@ def log_ratios(
 def over_ranks(comparison: Comparison) -> list[OverRanks]:
     """Return what each series becomes with more ranks, against the fewest that have values."""
     rows = []
-    for series, by_ranks in series_over_ranks(comparison).items():
+    records = records_of(comparison)
+    for series, by_ranks in series_over_ranks(comparison, records).items():
         for name in comparison.implementations:
             counts = [ranks for ranks in sorted(by_ranks) if by_ranks[ranks].values.get(name)]
             for ranks in counts[1:]:
@@ -94,13 +117,13 @@ def over_ranks(comparison: Comparison) -> list[OverRanks]:
                        for one in (base, cell)]  # fmt: skip
                 largest = max(set.intersection(*own))
                 of_base = [v[largest] for v in base.values[name].values() if largest in v]
+                cells = launch_cell(base), launch_cell(cell)
                 step = max(base.step, cell.step, PRINTED_STEP)
                 rows.append(
                     OverRanks(
-                        series, name, ranks, counts[0], median(of_base),
-                        metrics()[cell.experiment]["unit"], paired_ratio(logs, step=step),
-                        (base.name.removesuffix(base.series).rstrip(),
-                         cell.name.removesuffix(cell.series).rstrip()),
+                        series, name, ranks, records[cells[1]].nodes, counts[0],
+                        records[cells[0]].nodes, median(of_base),
+                        metrics()[cell.experiment]["unit"], paired_ratio(logs, step=step), cells,
                     )
                 )  # fmt: skip
     return rows
@@ -111,7 +134,8 @@ def over_ranks_table(comparison: Comparison) -> Table | None:
     rows = [
         Row(
             (
-                one.series, one.implementation, one.ranks, one.base_ranks, one.base, one.unit,
+                one.series, one.implementation, one.ranks, one.nodes, one.base_ranks,
+                one.base_nodes, one.base, one.unit,
                 one.ratio.pairs, *of_ratio(one.ratio),
             ),
             one.implementation, one.cells,

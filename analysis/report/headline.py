@@ -90,8 +90,11 @@ def in_words(outlook: OpenCells) -> list[str]:
     return said
 
 
-def too_short(comparison: Comparison, name: str) -> set[str]:
-    """Return the series of which no size that an implementation and the base have counts."""
+def too_short(comparison: Comparison, name: str) -> tuple[set[str], set[str]]:
+    """Return the series of which no size that an implementation and the base have counts.
+
+    Also return those of them for which one of the two may have been late.
+    """
     common = {
         cell.name for cell in comparison.cells
         if set.intersection(*(
@@ -99,10 +102,11 @@ def too_short(comparison: Comparison, name: str) -> set[str]:
             for one in (name, comparison.base)
         ))
     }  # fmt: skip
-    limited = {
-        one.cell for one in comparison.limited if one.implementation in (name, comparison.base)
-    }  # fmt: skip
-    return limited - common
+    limited = [
+        one for one in comparison.limited if one.implementation in (name, comparison.base)
+    ]  # fmt: skip
+    short = {one.cell for one in limited} - common
+    return short, short & {one.cell for one in limited if one.point.late}
 
 
 def headlines(comparison: Comparison, found: OpenCells | None = None) -> list[Headline]:
@@ -123,8 +127,7 @@ def headlines_of(comparison: Comparison, found: OpenCells) -> list[Headline]:
         judged = [one for one in verdicts if not one.unjudged and one.ratio.pairs]
         if not verdicts:
             continue
-        short = too_short(comparison, name)
-        late = short & {one.cell for one in comparison.limited if one.point.late}
+        short, late = too_short(comparison, name)
         apart = [
             cell for cell in comparison.cells
             if name in cell.verdicts and cell.name not in short

@@ -127,6 +127,10 @@ def measure(root: Path, number: int) -> int:
             schedule.submitted(one.name, "played")
             if done == play.get("killed after"):
                 os.kill(os.getpid(), signal.SIGKILL)
+            if done == play.get("stopped after"):
+                print("ERROR: run session stopped: memory error")
+                print("Log file(s) saved in 'reframe.log'")
+                return 1
             if done == play.get("lost after"):
                 schedule.lost(one.name, os.strerror(errno.ENOSPC))
                 print(f"[     FAIL ] ( {done + 1}/4) {one.name} /01234567 @local:default+container")

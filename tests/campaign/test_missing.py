@@ -220,6 +220,16 @@ def test_a_reframe_that_gets_nowhere_is_started_three_times(root: Path) -> None:
     assert_whole(path)
 
 
+def test_what_reframe_says_of_its_end_is_the_cause_of_the_launch_that_it_loses(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = new(root, {"stopped after": 1})
+    assert measure(path)
+    said = "ReFrame ended with exit code 1 during the launch: run session stopped: memory error; a"
+    assert f"({said} process may not use enough memory" in capsys.readouterr().out
+    assert_whole(path)
+
+
 def test_equal_failures_in_a_row_stop_the_campaign_until_somebody_goes_on(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

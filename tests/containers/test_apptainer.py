@@ -1,14 +1,18 @@
 """What Apptainer needs of the machine, for those who build images and for those who run them."""
 
 import errno
+import io
 import os
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from containers import apptainer, apt, programs
 from records import layout
+from records.locks import exclusive
 
 
 def test_who_only_runs_images_needs_no_subordinate_ids(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +104,28 @@ def test_no_apptainer_is_unpacked_where_it_could_mount_nothing(
     monkeypatch.setattr("containers.apt.of_suite", lambda *_: pytest.fail("it was downloaded"))
     with pytest.raises(programs.ProvisionError, match="a space or a backslash in its path"):
         apptainer.provide(say=False)
-    assert not state.exists()
+    # Of it there is no more than who was at it.
+    assert [path.name for path in state.iterdir()] == ["locks"]
+
+
+def test_who_installs_beside_another_waits_and_says_for_whom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, done = io.StringIO(), list[str]()
+    monkeypatch.setattr(apptainer, "ROOT", tmp_path)
+    monkeypatch.setattr(apptainer, "on_path", lambda: None)
+    monkeypatch.setattr(apptainer, "_provide", lambda *_: done.append("installed"))
+    monkeypatch.setattr(sys, "stderr", said)
+    second = threading.Thread(target=apptainer.provide)
+    with exclusive(tmp_path / ".wyeast" / "locks" / "setup", "process 7"):
+        second.start()
+        while not said.getvalue().endswith("\n") and second.is_alive():
+            time.sleep(0.01)
+        assert done == []
+    second.join()
+    waits = "setup: another one installs in this checkout and is waited for: process 7"
+    assert said.getvalue().startswith(waits) and said.getvalue().count("\n") == 1
+    assert done == ["installed"]
 
 
 def test_users_of_an_installation_have_its_apptainer_or_are_told(

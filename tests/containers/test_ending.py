@@ -79,6 +79,56 @@ def test_what_a_command_writes_only_its_owner_may_change(
         os.umask(was)
 
 
+WORKS = "from containers.ending import exit_code; import os, sys; "
+
+
+def ends(work: str, stdout: str, before: str = "") -> tuple[int, str]:
+    """Return how a command ends that a shell starts so, and what it says."""
+    command = f"{WORKS}{before}sys.exit(exit_code('x', lambda: {work}, (KeyError,), ''))"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f'"$0" -c "$1" {stdout}', sys.executable, command],
+        capture_output=True, text=True, check=False,
+        env={"PYTHONPATH": str(Path(__file__).resolve().parents[2]), "PATH": os.environ["PATH"]},
+    )  # fmt: skip
+    return done.returncode, done.stderr
+
+
+LONG = "[print('x' * 1000) for _ in range(1000)]"
+
+
+@pytest.mark.parametrize(
+    ("unread", "work", "stdout", "how"),
+    [
+        # Its reader goes in the middle: the work is not done, and nobody is told.
+        (1, f"{LONG} and 0", "| true", (141, "")),
+        # Another pipe is none of whoever reads what is printed.
+        (3, "os.write(3, b'x')", "3> >(true) | cat", (1, "x: Broken pipe\n")),
+        # Of what fails only the sentence is said.
+        (1, "print('said') or {}['why']", "| true", (1, "x: 'why'\n")),
+        (None, "print('said') or {}['why']", ">/dev/full", (1, "x: 'why'\n")),
+        (None, "{}['why']", "2>/dev/full", (1, "")),
+    ],
+)
+def test_a_reader_that_has_gone_is_no_mistake(
+    unread: int | None, work: str, stdout: str, how: tuple[int, str]
+) -> None:
+    gone = f"import select; end = select.poll(); end.register({unread}, 0); end.poll(); "
+    assert ends(work, stdout, gone if unread else "") == how
+
+
+def test_a_stream_whose_number_is_another_file_s_is_none() -> None:
+    taken = "os.open('/dev/null', os.O_RDONLY); "
+    assert ends("print('said') or 0", ">&-", taken) == (0, "")
+    assert ends("{}['why']", "2>&-", taken) == (1, "")
+
+
+def test_where_memory_runs_out_that_is_said() -> None:
+    code, said = ends("bytes(2**62)", "")
+    assert code == 1 and said.count("\n") == 1
+    assert said.startswith("x: a process may not use enough memory (`ulimit -v`")
+    assert said.endswith("(MemoryError)\n")
+
+
 @pytest.mark.parametrize(
     ("stdout", "ends"),
     [

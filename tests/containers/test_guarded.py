@@ -1,6 +1,7 @@
 """For what root starts the machine is read-only: in namespaces, with devices made for it."""
 
 import os
+import shlex
 import stat
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from containers import apptainer, guarded
 from containers.apptainer import Admitted, command, exec_options, guard, mount_option, state_of
+from records.causes import known_in, sentence_in
 
 #: Root of a user namespace, where the tests' user is nobody special.
 AS_ROOT = [] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user"]
@@ -106,13 +108,87 @@ def test_a_program_has_no_further_user_namespace(options: list[str], has_one: bo
     assert (done.stdout == "tried\n") == has_one, done.stderr
 
 
+def test_where_namespaces_cannot_be_limited_that_is_said() -> None:
+    """As in a container of somebody's, in which the kernel's settings are read-only."""
+    script = (
+        "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro,nosuid,nodev,noexec "
+        '/proc/sys && exec "$@"'
+    )
+    done = subprocess.run(
+        [*AS_ROOT, "unshare", "--mount", "sh", "-c", script, "_", *GUARD, "", "echo", "ran"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "ran\n", done.stderr
+    [said] = done.stderr.splitlines()
+    assert "can make user namespaces" in said and "Read-only file system" in said
+    # Whoever looks for why a launch failed passes it over.
+    assert sentence_in(f"{said}\nno licence") == "no licence"
+    assert known_in(said) is None
+
+
 def test_what_follows_the_image_opens_no_folder() -> None:
     """An image names its launcher's options itself."""
     launch = ["into_container", "named:- x", "", "", "--userns", "--bind=/data", "--pwd", "/work"]
     launch += ["--bind=/scratch:/s:ro", "image", "mpiexec", "--bind=/sys", "--bind=/etc"]
-    assert list(guarded.shown_writable(launch)) == ["/data"]
+    assert list(guarded.shown(launch)) == [("/data", True), ("/scratch", False)]
     reading = ["apptainer", "exec", "--userns", "image.sif", "cat", "--bind=/etc"]
-    assert list(guarded.shown_writable(reading)) == []
+    assert list(guarded.shown(reading)) == []
+
+
+def test_what_a_command_names_is_looked_at_before_it_has_a_namespace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The machine may mount it for that alone (autofs), and not in the namespace."""
+    seen: list[str] = []
+    looked: list[str] = []
+    real = os.stat
+
+    def stat(path: str, **more: bool) -> os.stat_result:
+        seen.append(path)
+        return real("/", **more)
+
+    def own_namespace(_: int) -> None:
+        looked.extend(seen)
+        raise OSError(1, "there is none")
+
+    monkeypatch.setattr(os, "stat", stat)
+    monkeypatch.setattr(guarded, "own_namespace", own_namespace)
+    monkeypatch.setenv("PATH", "/sw/bin:/bin")
+    monkeypatch.setenv("TMPDIR", "/fast")
+    words = [
+        "/sw/wyeast/into_container",
+        "named:-",
+        "",
+        "",
+        "--userns",
+        "--bind=/data:/data:ro",
+        mount_option("/a, b", "/mnt"),
+        "--pwd=/mnt",
+        "/images/x.sif",
+        "mpiexec",
+        "/own/word",
+    ]
+    assert guarded.main(["", *words]) == 1
+    named = {"/sw/wyeast/into_container", "/data", "/a, b", "/images/x.sif", "/sw/bin", "/bin"}
+    assert named | {f"{one}/." for one in named} | {"/fast/."} <= set(looked)
+    assert not any(one.startswith("/own") for one in looked)
+
+
+def test_what_is_mounted_in_the_folder_that_is_written_is_written_too(tmp_path: Path) -> None:
+    """And in no other that stays as it is, such as /tmp, where the tests' folders are."""
+    shown = tmp_path / "shown"
+    for name in ("stage/own", "shown/own", "else"):
+        (tmp_path / name).mkdir(parents=True)
+    places = [tmp_path / "stage" / "own", shown / "own", tmp_path / "else"]
+    script = 'for place in "$1" "$2" "$3"; do mount -t tmpfs none "$place" || exit; done; ' \
+        'cd "$1/.." && exec sh -c "$4"'  # fmt: skip
+    tries = f"for place in {' '.join(map(str, places))}; do [ ! -w $place ] || echo $place; done"
+    command = shlex.join([*GUARD, ".", "sh", "-c", tries, "_", mount_option(str(shown), "/mnt")])
+    done = subprocess.run(
+        [*AS_ROOT, "unshare", "--mount", "sh", "-c", script, "_", *places, command],
+        capture_output=True, text=True, check=False, env={"PATH": os.environ["PATH"]},
+    )  # fmt: skip
+    assert done.stdout.splitlines() == list(map(str, places[:2])), done.stderr
 
 
 def test_of_dev_it_has_what_any_user_may_use_and_fabrics() -> None:

@@ -3,12 +3,15 @@
 import errno
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from records import files
+from records import acting_user, files
 
 PROJECT = Path(__file__).resolve().parents[2]
 #: What gives a file or a folder its name, or opens a file beside it under a name drawn for it.
@@ -153,3 +156,41 @@ def test_rights_are_the_users_habit_or_as_asked(tmp_path: Path) -> None:
         os.umask(before)
     assert (tmp_path / "own").stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "for all").stat().st_mode & 0o777 == 0o644
+
+
+#: Reads with little more memory than there is to read: as `ulimit -v` of a user may leave it.
+LIMITED = """
+import resource, sys
+from pathlib import Path
+from records import acting_user, left_behind
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+most = pages * resource.getpagesize() + 2**28
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+for read in (acting_user.content_of, left_behind.read_left):
+    print(len(read(Path(sys.argv[1]))))
+"""
+
+
+@pytest.mark.parametrize("size", [0, 3_000_001])
+def test_whoever_may_use_little_memory_reads_what_is_small(tmp_path: Path, size: int) -> None:
+    """The largest file that is read has as much as such a limit allows in all."""
+    path = tmp_path / "file"
+    path.write_bytes(bytes(size))
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, path], env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == 2 * [str(size)], done.stderr
+
+
+def test_a_file_that_grows_while_it_is_read_is_read_as_far_as_it_may_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 100)
+    status = SimpleNamespace(st_mode=path.stat().st_mode, st_size=10)
+    monkeypatch.setattr(os, "fstat", lambda _: status)
+    assert acting_user.content_of(path) == b"x" * 100
+    monkeypatch.setattr(acting_user, "MOST_BYTES", 99)
+    with pytest.raises(OSError, match="it has more than"):
+        acting_user.content_of(path)

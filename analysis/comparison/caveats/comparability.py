@@ -125,6 +125,8 @@ def of_campaign(manifest: Mapping[str, Any], rule: Rule) -> Any:
 
 def value_of(manifest: Mapping[str, Any], image: str, rule: Rule) -> Any:
     """Return the value that a rule concerns in an image of a campaign, or None if unknown."""
+    if value_at(manifest, ("images", image)) is None:
+        return None
     found = value_at(manifest, ("images", image, *rule.at))
     return rule.absent if found is None else found
 

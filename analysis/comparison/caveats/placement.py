@@ -18,15 +18,20 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class CellPlacements:
-    """Where an implementation's launches of a cell were: each placement, and how often."""
+    """Where an implementation's launches of a cell were: each placement, by round."""
 
     cell: str
     implementation: str
-    patterns: Counter[Pattern]
+    by_round: dict[int, Pattern]
     #: One of each.
     examples: dict[Pattern, RankPlaces]
     #: The launches' shares of time in which the rank that waited most did so.
     waited: tuple[float, ...]
+
+    @property
+    def patterns(self) -> Counter[Pattern]:
+        """Return how often there was each placement."""
+        return Counter(self.by_round.values())
 
     @property
     def words(self) -> str:
@@ -37,7 +42,7 @@ class CellPlacements:
 
 def placements(comparison: Comparison) -> list[CellPlacements]:
     """Return where the ranks of sound launches were, by cell and implementation."""
-    patterns: dict[tuple[str, str], Counter[Pattern]] = defaultdict(Counter)
+    by_round: dict[tuple[str, str], dict[int, Pattern]] = defaultdict(dict)
     examples: dict[tuple[str, str], dict[Pattern, RankPlaces]] = defaultdict(dict)
     waited: dict[tuple[str, str], list[float]] = defaultdict(list)
     #: Most launches have one of few placements, which are read once each.
@@ -47,26 +52,49 @@ def placements(comparison: Comparison) -> list[CellPlacements]:
         key = record.cell, record.implementation
         if one := record.placement:
             found = known.setdefault(id(one), pattern(one))
-            patterns[key][found] += 1
+            by_round[key][record.round] = found
             examples[key].setdefault(found, one)
         if record.waiting:
             waited[key].append(record.waiting.share)
     return [
-        CellPlacements(*key, patterns[key], examples[key], tuple(waited[key]))
-        for key in sorted(patterns)
+        CellPlacements(*key, by_round[key], examples[key], tuple(waited[key]))
+        for key in sorted(by_round)
     ]
 
 
-def differently_placed(seen: list[CellPlacements]) -> dict[str, list[CellPlacements]]:
-    """Return the cells in which implementations were not placed alike."""
+@dataclass(frozen=True)
+class DifferentlyPlaced:
+    """A cell in which implementations were not placed alike, in some of the rounds of several."""
+
+    of: list[CellPlacements]
+    different: int
+    rounds: int
+
+    @property
+    def count(self) -> str:
+        """Return in how many rounds, in words."""
+        return f"in {self.different} of {self.rounds} rounds"
+
+
+def differently_placed(seen: list[CellPlacements]) -> dict[str, DifferentlyPlaced]:
+    """Return the cells in which implementations were not placed alike.
+
+    By round, as ratios are taken: launches that are placed anew each time, and alike within each
+    round, are compared with their like.
+    """
     cells: dict[str, list[CellPlacements]] = defaultdict(list)
     for one in seen:
         cells[one.cell].append(one)
-    return {
-        cell: own
-        for cell, own in cells.items()
-        if len({frozenset(one.patterns) for one in own}) > 1
-    }
+    found = {}
+    for cell, own in cells.items():
+        of_rounds: dict[int, list[Pattern]] = defaultdict(list)
+        for one in own:
+            for number, placement in one.by_round.items():
+                of_rounds[number].append(placement)
+        of_several = [of for of in of_rounds.values() if len(of) > 1]
+        if different := sum(len(set(of)) > 1 for of in of_several):
+            found[cell] = DifferentlyPlaced(own, different, len(of_several))
+    return found
 
 
 def placement_table(comparison: Comparison) -> Table | None:
@@ -83,7 +111,8 @@ def placement_table(comparison: Comparison) -> Table | None:
         Row(
             (
                 one.cell, one.implementation, one.patterns.total(), one.words,
-                "no" if one.cell in apart else "yes", median(one.waited) if one.waited else None,
+                f"no, {apart[one.cell].count}" if one.cell in apart else "yes",
+                median(one.waited) if one.waited else None,
             ),
             one.implementation, (one.cell,),
         )
@@ -91,25 +120,25 @@ def placement_table(comparison: Comparison) -> Table | None:
     ]  # fmt: skip
     notes = [
         "As the ranks saw it at their end. Launches that are alike may differ in which nodes and "
-        "cores they got. The wait is that of the rank that waited most for a "
-        "processor, as a part of its time: the median over launches."
+        "cores they got; those of one round are held against each other. The wait is that of the "
+        "rank that waited most for a processor, as a part of its time: the median over launches."
     ]
     return Table(NAME, "Where the ranks were", columns, rows, notes) if rows else None
 
 
 def placement_sentences(comparison: Comparison) -> list[str]:
     """Return in a sentence for each way to differ in which cells placements do."""
-    said: dict[str, list[str]] = defaultdict(list)
-    for cell, own in differently_placed(placements(comparison)).items():
-        words = [(one.implementation, one.words) for one in own]
+    said: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for cell, found in differently_placed(placements(comparison)).items():
+        words = [(one.implementation, one.words) for one in found.of]
         if len({how for _, how in words}) == 1:
             how = f"all have {words[0][1]}, but not rank for rank in the same places"
         else:
             how = "; ".join(f"{name}: {how}" for name, how in words)
-        said[how].append(cell)
+        said[found.count, how].append(cell)
     return [
         f"Ranks were placed differently in {len(cells)} cell{'s' if len(cells) > 1 else ''} "
-        f"({', '.join(cells[:MOST_NAMED])}{' …' if len(cells) > MOST_NAMED else ''}): {how}. What "
-        "differs in them may be the place and not the library."
-        for how, cells in said.items()
+        f"({', '.join(cells[:MOST_NAMED])}{' …' if len(cells) > MOST_NAMED else ''}), {count}: "
+        f"{how}. What differs in them may be the place and not the library."
+        for (count, how), cells in said.items()
     ]

@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,18 @@ def test_what_the_clock_cannot_time_was_measured_in_the_same_round(folder: Path)
         shutil.rmtree(path)
     [headline] = headlines(compare(read_campaign(folder), base=OTHER))
     assert found.limited and headline.without_pairs == 1
+
+
+def test_a_third_implementation_that_was_late_is_not_held_against_these_two(folder: Path) -> None:
+    comparison = compare(read_campaign(folder), base=OTHER)
+    [short] = [one for one in comparison.limited if one.point.message_bytes == 300]
+    late = replace(short, point=replace(short.point, late=True))
+    comparison.limited.append(replace(late, implementation="gamma-3.0"))
+    [headline] = headlines(comparison)
+    assert (headline.too_short, headline.late) == (1, 0)
+    comparison.limited.append(late)
+    [headline] = headlines(comparison)
+    assert (headline.too_short, headline.late) == (0, 1)
 
 
 def test_the_order_is_over_the_sizes_that_all_have(folder: Path) -> None:

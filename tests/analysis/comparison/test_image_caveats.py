@@ -84,6 +84,16 @@ def test_programs_of_nas_are_ours_where_no_label_says_otherwise(
     assert "NAS programs: ours (alpha-1.0); official (beta-2.0)" in caveat.sentence
 
 
+def test_pages_are_the_usual_ones_where_no_label_says_otherwise(tmp_path: Path) -> None:
+    found = compare(read_campaign(campaign(tmp_path, WHEEL, image("wheel", FLAGS, hpl="2.0",
+                                                                  pages="huge"))))  # fmt: skip
+    for cell in found.cells:
+        cell.experiment = "Su3" if cell.experiment == "Linpack" else "Nas"
+    (caveat,) = image_caveats(found)
+    assert set(caveat.experiments) == {"Nas", "Su3"}
+    assert "pages of large arrays: usual (alpha-1.0); huge (beta-2.0)" in caveat.sentence
+
+
 def test_table_comparison_markdown_and_report_have_it(tmp_path: Path) -> None:
     folder = campaign(tmp_path, WHEEL, SPACK)
     sentence = "HPL's version: 2.0 (alpha-1.0); 2.3 (beta-2.0)"

@@ -142,7 +142,7 @@ def test_cells_that_ran_elsewhere_are_refused(before: Path, tmp_path: Path) -> N
 
 #: Of launches with more ranks than processors: a rank that spins, and one that hardly waits.
 SPINNING = {"rank": 0, "counted_s": 1.0, "waited_s": 0.5, "turns": 200}
-LITTLE = SPINNING | {"waited_s": 0.01}
+LITTLE = SPINNING | {"waited_s": 1e-7}
 
 
 def with_more_ranks(folder: Path, waiting: dict[str, Any]) -> Path:

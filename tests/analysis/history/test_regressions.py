@@ -12,8 +12,10 @@ import numpy
 import pytest
 import scipy
 
+from analysis.comparison.caveats import comparability
+from analysis.comparison.caveats.comparability import rules
 from analysis.comparison.verdict import Verdict
-from analysis.history import regressions
+from analysis.history import limits, regressions
 from analysis.history.lost_cells import lost_cells
 from analysis.history.regressions import outcome, smallest_slowdown, write_junit
 from analysis.history.regressions import tested as found_in
@@ -177,7 +179,7 @@ def test_what_was_judged_and_waits_now_is_said(runs: Path, history: bool) -> Non
     """The gate is not green, and says why."""
     new = campaign(runs, 7, 1.0, rounds=4)
     for path in runs.glob("*/launches/*PointToPoint*/launch.json"):
-        with_more_ranks(path, 0.5 if new in path.parents else 0.01)
+        with_more_ranks(path, 0.5 if new in path.parents else 1e-7)
     old = next(runs.glob("*000000Z-local-nightly"))
     junit = runs.parent / "junit.xml"
     done = analysis("regress", str(new), "--against", "history" if history else str(old),
@@ -194,10 +196,10 @@ def test_what_was_judged_and_waits_now_is_said(runs: Path, history: bool) -> Non
 def test_a_night_in_which_ranks_waited_is_no_other_series(runs: Path) -> None:
     """What disturbed one night leaves the next with all the others to be compared with."""
     for path in runs.glob("*/launches/*PointToPoint*/launch.json"):
-        with_more_ranks(path, 0.5 if path.parents[2].name.startswith("20260103") else 0.01)
+        with_more_ranks(path, 0.5 if path.parents[2].name.startswith("20260103") else 1e-7)
     new = campaign(runs, 7, 0.5, rounds=4)
     for path in new.glob("launches/*PointToPoint*/launch.json"):
-        with_more_ranks(path, 0.01)
+        with_more_ranks(path, 1e-7)
     done = analysis("regress", str(new), "--against", "history", "--runs", str(runs))
     assert done.returncode == 3, done.stdout + done.stderr
     assert done.stdout.count("regression: PointToPoint") == 3
@@ -430,6 +432,37 @@ def test_what_forbids_and_what_bears_on_a_history_is_said(tmp_path: Path) -> Non
     # Back again, what was measured with the old launcher counts.
     code, out, said = regress(started(runs, 9, "mpiexec", 3.0))
     assert code == 3 and "regression: StartUp" in out
+
+
+@pytest.mark.parametrize("history", [True, False])
+def test_an_image_with_other_pages_is_not_held_against_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, history: bool
+) -> None:
+    """As of NAS and su3; here of Linpack. The other implementation's rows go on."""
+    linpack = [
+        one.model_copy(update={"experiments": ["Linpack"]})
+        if one.name == "pages of large arrays" else one
+        for one in rules()
+    ]  # fmt: skip
+    for module in (comparability, limits):
+        monkeypatch.setattr(module, "rules", lambda: linpack)
+    runs = tmp_path / "runs"
+    for day in range(5):
+        created = f"2026-01-{day + 1:02}T00:00:00Z"
+        two = {name: Truth(1e-6, 4e9, 30e9) for name in ("alpha-1.0", "beta-2.0")}
+        new = Synthetic(
+            runs / f"2026010{day + 1}T000000Z-local-nightly", two, rounds=4, noise=0.01, seed=day,
+            pairs=["Send/Recv"], created_utc=created,
+        ).write()  # fmt: skip
+    manifest = json.loads((new / "manifest.json").read_text())
+    manifest["images"]["alpha-1.0"]["labels"]["org.wyeast.pages"] = "huge"
+    (new / "manifest.json").write_text(json.dumps(manifest))
+    against = "history" if history else str(next(runs.glob("20260101*")))
+    done = analysis("regress", str(new), "--against", against, "--runs", str(runs))
+    of = " of alpha-1.0" if history else ""
+    assert done.stderr.count(f"not compared: pages of large arrays{of}: usual and huge") == 1
+    assert "(2 cells)" in done.stderr and "2 not compared" in done.stdout
+    assert "in 8 conclusive comparisons of cells" in done.stdout, done.stdout
 
 
 def test_nothing_but_what_is_refused_is_an_error(tmp_path: Path) -> None:
