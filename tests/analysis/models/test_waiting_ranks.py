@@ -39,7 +39,7 @@ def with_waits(folder: Path, rounds: int) -> Campaign:
             collective(made, number, name, {("bcast", 64): 1e-5})
     for path in made.folder.glob("launches/*/launch.json"):
         facts = json.loads(path.read_text())
-        waited_s = 0.5 if "alpha" in facts["implementation"] and facts["round"] <= rounds else 0.01
+        waited_s = 0.5 if "alpha" in facts["implementation"] and facts["round"] <= rounds else 1e-7
         waiting = {"rank": 0, "counted_s": 1.0, "waited_s": waited_s, "turns": 200}
         path.write_text(json.dumps(facts | {"oversubscribed": True, "waiting": waiting}))
     return read_campaign(made.folder)
