@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def test_images_are_pulled_by_a_lock_and_verified_before_anything_is_measured() 
     lines = [one["run"] for one in steps() if "run" in one]
     made = [re.findall(r"\bmake -C wyeast ([a-z-]+)((?: [A-Z_]+=\S+)*)", line) for line in lines]
     made = [found for one in made for found in one]
-    assert [target for target, _ in made] == ["pull", "verify", "run"]
+    assert [target for target, _ in made] == ["pull", "verify"]
     assert "LOCK=" in made[0][1] and "ALLOW_UNSIGNED" not in FILE.read_text()
     for target, given in made:
         given_names = " ".join(re.findall(r"([A-Z_]+)=", given))
@@ -51,6 +52,22 @@ def test_images_are_pulled_by_a_lock_and_verified_before_anything_is_measured() 
             capture_output=True, check=True,
         )  # fmt: skip
         assert done.stdout == "", "make refuses it"
+
+
+def test_it_measures_what_was_verified_and_builds_nothing() -> None:
+    """`make run` would build an image that is of other inputs than the commit's."""
+    lines = [one["run"] for one in steps() if "run" in one]
+    verified = lines.index("make -C wyeast verify")
+    [measured] = [at for at, line in enumerate(lines) if "-m campaign" in line]
+    assert measured > verified and not any(
+        re.search(r"\bmake\b.* (run|images)\b", x) for x in lines
+    )
+    words = lines[measured].partition("-m campaign ")[2].split()
+    done = subprocess.run(
+        [sys.executable, "-m", "campaign", *words, "--help"], cwd=PROJECT, text=True,
+        capture_output=True, check=True,
+    )  # fmt: skip
+    assert all(word in done.stdout for word in words if word.startswith("--"))
 
 
 def test_only_this_runs_report_is_shown(tmp_path: Path) -> None:
