@@ -22,6 +22,8 @@ SQUASHFS = "-comp zstd -Xcompression-level 12"
 BENCHMARK_SOURCES = ("Makefile", "*/program.mk", "*/*.c", "*/*.h")
 #: The label with the version of HPL, and the version that an archive has (name, version) of.
 HPL_LABEL = "org.wyeast.hpl"
+#: Of images whose programs ask for huge pages for their large arrays, as all that are built do.
+PAGES = {"org.wyeast.pages": "huge"}
 HPL_OF_ARCHIVES = {("hpcc", "1.5.0"): "2.0"}
 
 
@@ -65,10 +67,10 @@ class Recipe:
         return self.root / "containers" / self.implementation.definition
 
     def labels(self) -> dict[str, str]:
-        """Return the image's labels: the table's, and which HPL the image's archives have."""
+        """Return the image's labels: the table's, of its programs, and of its archives' HPL."""
         known = [(source.name, source.version) for source in self.archives]
         hpl = [(HPL_LABEL, HPL_OF_ARCHIVES[one]) for one in known if one in HPL_OF_ARCHIVES]
-        return self.implementation.labels() | dict(hpl)
+        return self.implementation.labels() | PAGES | dict(hpl)
 
     def packer(self) -> list[Path]:
         """Return the path of what packs an MPI of this machine, if the recipe is of one."""

@@ -340,3 +340,11 @@ def test_labels_say_which_hpl_there_is(checkout: Path) -> None:
     assert f"HPLinpack {said} " in sample.read_text()
     pvm = build.recipe_of(checkout, "pvm-3.4.6", "mmdebstrap").labels()
     assert "org.wyeast.hpl" not in pvm
+
+
+def test_labels_say_which_pages_large_arrays_have(checkout: Path) -> None:
+    """Those of the programs whose rates they change ask for what the label says."""
+    assert build.recipe_of(checkout, NAME, "mmdebstrap").labels()["org.wyeast.pages"] == "huge"
+    for program in ("nas/benchmark.c", "su3/field.c"):
+        assert "on_huge_pages(" in (PROJECT / "benchmarks" / program).read_text()
+    assert "MADV_HUGEPAGE" in (PROJECT / "benchmarks" / "common" / "buffers.c").read_text()
