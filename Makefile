@@ -88,7 +88,7 @@ MAKEOVERRIDES := $(if $(filter PYTHON,$(GIVEN)),PYTHON=$(PYTHON))
 
 
 .PHONY: help setup apptainer images image admit push pull new-key sign verify bill reproducibility \
-    spack spack-lock spack-mirror new-site check-site doctor run nightly study performance report \
+    spack spack-lock spack-mirror spack-sources new-site check-site doctor run nightly study performance report \
     bundle rerun \
     cluster-up cluster-status cluster-down \
     cluster-shell cluster-performance test test-long test-images unit lint \
@@ -103,7 +103,7 @@ setup: .wyeast/venv/.for-run apptainer ## install Python packages and Apptainer 
 apptainer: .wyeast/venv/.for-run
 	@$(PYTHON) -m containers.apptainer --quiet
 
-images: setup ## pull or build the images that are out of date (IMAGES=a,b; all; those of SITE; IMPLEMENTATIONS, IMAGES_FROM=oras://host/path|none, BUILDER=spack, BOOTSTRAP=docker)
+images: setup ## pull or build the images that are out of date (IMAGES=a,b; all; those of SITE; IMPLEMENTATIONS, IMAGES_FROM=oras://host/path|none, BUILDER=spack, SOURCES=<folder>: of what Spack builds, BOOTSTRAP=docker)
 ifeq ($(value BUILDER),)
 	@images=$(or $(call given,IMAGES),$(call given,IMPLEMENTATIONS),$$($(PYTHON) -m campaign.choice \
 	    $(call option,--site,SITE))) && $(PYTHON) -m containers.sharing.obtain --images="$$images" \
@@ -111,6 +111,7 @@ ifeq ($(value BUILDER),)
 	    $(call option,--bootstrap,BOOTSTRAP)
 else
 	@$(PYTHON) -m containers.build $(call option,--builder,BUILDER) $(call option,--bootstrap,BOOTSTRAP) \
+	    $(call option,--sources,SOURCES) \
 	    --images=$(or $(call given,IMPLEMENTATIONS),$(call given,IMAGES),default)
 endif
 
@@ -122,6 +123,10 @@ spack-lock: .wyeast/venv/.for-run ## renew the locks of spack.yaml and say what 
 
 spack-mirror: .wyeast/venv/.for-run ## fill a mirror of sources to carry to a site without internet (IMPLEMENTATIONS=a,b)
 	@$(PYTHON) -m containers.spack.mirror $(call option,--implementations,IMPLEMENTATIONS)
+
+spack-sources: .wyeast/venv/.for-run ## fill a folder with what Spack builds from, the distribution's archives first, and list what is missing (SOURCES=<folder>, IMPLEMENTATIONS=a,b)
+	@$(PYTHON) -m containers.spack.given --sources=$(call quoted,SOURCES) \
+	    $(call option,--implementations,IMPLEMENTATIONS)
 
 image: setup ## pack an MPI installed on this machine into an image (PREFIX=/opt/some-mpi NAME=some-mpi-1.2)
 	@$(PYTHON) -m containers.build --prefix=$(call quoted,PREFIX) --name=$(call quoted,NAME)

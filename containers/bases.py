@@ -76,16 +76,22 @@ def bases_of(
 
     own = implementation.packages
     if implementation.builder == "spack":
-        # One base for all: a lock then does not depend on which implementation is built.
+        common = (*table.bases.build, *table.bases.spack)
+        run = base("run", table.bases.run, own.run)
+        if not implementation.external:
+            # Without any MPI of the distribution: configure scripts would find the libraries that
+            # its development packages bring, which are not in the image.
+            return base("build-source", list(common), own.build), run
+        # One base for all of these: a lock then does not depend on which of them is built.
         names = sorted({
             package
             for name in table.built_by("spack")
             for package in table.resolve(name).packages.build
+            if table.resolve(name).external
         })  # fmt: skip
         versions = [f"{package}={pinned.package_version(package)}" for package in names]
-        common = (*table.bases.build, *table.bases.spack, *versions)
-        build = Base("build-spack", bootstrap, pinned.debian, common, definition)
-        return build, base("run", table.bases.run, own.run)
+        build = Base("build-spack", bootstrap, pinned.debian, (*common, *versions), definition)
+        return build, run
     return base("build", table.bases.build, own.build), base("run", table.bases.run, own.run)
 
 

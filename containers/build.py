@@ -40,6 +40,7 @@ from containers.ending import exit_code
 from containers.locking import BuildError, only_build, prune
 from containers.programs import ProvisionError
 from containers.spack import environment as spack_environment
+from containers.spack import given as spack_given
 from containers.spack import image as spack_image
 from containers.spack import mirror as spack_mirror
 from containers.spack import site as spack_site
@@ -180,7 +181,9 @@ def make_image(
             spack_image.stage(recipe, scratch / "staging", found, built_utc)
             arguments["mpi"] = spack_image.mpi_package(root, recipe.implementation)
             arguments["flags"] = spack_image.FLAGS
-            binds = spack_environment.tool_binds(root, found)
+            arguments["implementation"] = name
+            built = spack_environment.cache_of(root, recipe.bases[0])
+            binds = spack_environment.tool_binds(root, found, built)
         else:
             staging.stage(recipe, scratch / "staging", files, built_utc)
             arguments["compiler"] = recipe.implementation.compiler
@@ -246,12 +249,15 @@ def check_content(
     return labels
 
 
-def build(root: Path, names: list[str], word: str | None, force: bool) -> None:
+def build(
+    root: Path, names: list[str], word: str | None, force: bool, given: Path | None = None
+) -> None:
     """Build the named images that are out of date; with `force`, all of them, bases included.
 
     `word` names the bootstrap; without it, it is the one for this machine, and an image is also
-    up to date where its base is from the other one. Raises the errors of this package: each is a
-    sentence.
+    up to date where its base is from the other one. `given` is a folder with the sources of those
+    that Spack builds: nothing is built where it lacks one. Raises the errors of this package: each
+    is a sentence.
     """
     progress = BuildProgress()
     bootstrap, why = chosen(word)
@@ -277,6 +283,10 @@ def build(root: Path, names: list[str], word: str | None, force: bool) -> None:
         built = ", ".join(recipe.implementation.name for recipe in recipes)
         print(f"images are up to date: {built}")
         return
+    if given is not None:
+        of_spack = [one for one in waiting if isinstance(one, spack_image.SpackRecipe)]
+        named = [one.implementation.name for one in of_spack]
+        spack_given.serve(root, spack.provide(root), named, given)
     # If the lock was lost, the images that it named are not unused.
     had_lock = (layout.home(root) / images.LOCK).is_file()
     with only_build(root):
@@ -376,6 +386,10 @@ def main() -> int:
         "--force", action="store_true", help="build even images that are up to date"
     )
     parser.add_argument(
+        "--sources", metavar="FOLDER", type=Path,
+        help="where the sources are that Spack builds from: archives, patches, git repositories",
+    )  # fmt: skip
+    parser.add_argument(
         "--prefix", metavar="FOLDER", help="instead, pack the MPI installed in this folder"
     )
     parser.add_argument("--name", default="", help="with --prefix: the implementation's name")
@@ -398,7 +412,9 @@ def work(options: argparse.Namespace) -> int:
             f"{others[0]} is not built by {options.builder}; these are: "
             f"{', '.join(table.built_by(options.builder))}"
         )
-    build(ROOT, names, options.bootstrap, options.force)
+    if options.sources and not any(table.resolve(n).builder == "spack" for n in names):
+        raise BuildError("SOURCES is for implementations that Spack builds: BUILDER=spack")
+    build(ROOT, names, options.bootstrap, options.force, options.sources)
     return 0
 
 

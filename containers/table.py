@@ -109,6 +109,8 @@ class ImplementationEntry(_StrictEntry):
     default: bool = False
     #: For `spack`, what Spack calls the version, where that is not what the library says of itself.
     spack_version: str | None = None
+    #: For `spack`, whether the MPI is the distribution's, installed by `packages`, and not built.
+    external: bool = False
     #: The wheels of sources.lock that it is made of; its own name where nothing else is said.
     sources: Annotated[list[str], Field(min_length=1)] | None = None
     #: The definition, in containers/; where nothing is said, image.def, or spack.def for Spack.
@@ -139,6 +141,7 @@ class Implementation(Family):
     builder: str
     default: bool
     spack_version: str | None = None
+    external: bool = False
     sources: list[str]
     definition: str
     packed: Packed | None = None
@@ -219,6 +222,11 @@ class ImplementationTable(_StrictEntry):
             raise TableError(
                 f"{TABLE}: implementations.{name}: `spack_version` belongs to `builder: spack`; "
                 "remove the key"
+            )
+        if found.external and not (entry.builder == "spack" and found.packages.build):
+            raise TableError(
+                f"{TABLE}: implementations.{name}: `external` belongs to `builder: spack` with an "
+                "MPI of the distribution's that `packages.build` names; remove the key"
             )
         if (entry.builder == "prefix") != bool(found.packed):
             raise TableError(

@@ -1,7 +1,7 @@
 """spack.yaml's environment of one implementation, run inside the base that images are built on.
 
-The base is the same for every implementation, and so are the paths in it, which is why a lock that
-was made here is the lock of an image.
+It is the base that the implementation's image is built in, with the same paths, which is why a lock
+that was made here is the lock of the image.
 """
 
 import json
@@ -15,8 +15,8 @@ import yaml
 
 from containers.apptainer import Admitted, command, exec_options, run_apart
 from containers.apptainer import provide as provide_apptainer
+from containers.bases import Base, bases_of, ensure_bases
 from containers.bases import admit as admit_base
-from containers.bases import bases_of, ensure_bases
 from containers.commands import BuildProgress
 from containers.locking import only_build
 from containers.sources import load_sources
@@ -39,7 +39,14 @@ PARTS = ("benchmarks", RECIPES, "site_configs")
 #: Where things are in the base.
 INSIDE = "/opt/spack-environment"
 SCOPE: dict[str, dict[str, Any]] = {
-    "repos.yaml": {"repos": {"builtin": "/mnt/packages/repos/spack_repo/builtin"}},
+    # Ours first, here too: these files rank above the environment's own, and Spack takes a package
+    # from the first repository that has it.
+    "repos.yaml": {
+        "repos": {
+            "wyeast": "/opt/spack-environment/spack_repo/wyeast",
+            "builtin": "/mnt/packages/repos/spack_repo/builtin",
+        }
+    },
     "config.yaml": {
         "config": {
             "install_tree": {"root": "/opt/software"},
@@ -49,8 +56,14 @@ SCOPE: dict[str, dict[str, Any]] = {
     },
     "concretizer.yaml": {"concretizer": {"concretization_cache": {"enable": True}}},
 }
+#: How versions of our recipes end whose archive is the distribution's, packed anew.
+OF_DEBIAN = "-debian"
 #: The mirror that `make spack-mirror` fills.
 CARRIED = {"carried": {"url": "file:///mnt/mirror", "binary": False}}
+
+
+#: What was installed before, on the same base: Spack puts each package there as soon as it is done.
+CACHE = {"built": {"url": "file:///mnt/built", "source": False, "signed": False, "autopush": True}}
 
 
 class SpackError(Exception):
@@ -73,7 +86,16 @@ class Node:
 
 def of_the_distribution(table: ImplementationTable) -> list[str]:
     """Return the implementations whose MPI comes from the distribution, not from Spack."""
-    return [name for name in table.built_by("spack") if table.resolve(name).packages.build]
+    return [name for name in table.built_by("spack") if table.resolve(name).external]
+
+
+def from_archives_of_the_distribution(table: ImplementationTable) -> list[str]:
+    """Return the implementations that Spack compiles from archives that the distribution has."""
+    return [
+        name
+        for name in table.built_by("spack")
+        if (table.resolve(name).spack_version or "").endswith(OF_DEBIAN)
+    ]
 
 
 def lock_path(root: Path, implementation: str) -> Path:
@@ -112,6 +134,19 @@ def read_lock(text: str) -> dict[str, Node]:
 def roots_of(text: str) -> dict[str, str]:
     """Return the hash → specification of what a lock's environment asks for."""
     return {root["hash"]: root["spec"] for root in json.loads(text)["roots"]}
+
+
+def of_the_checkout(text: str) -> list[str]:
+    """Return the hashes of a lock's packages that are built from the checkout's own files.
+
+    With those that are built with them.
+    """
+    nodes = read_lock(text)
+
+    def is_one(node: Node) -> bool:
+        return node.develop or any(is_one(nodes[key]) for _, key in node.dependencies)
+
+    return sorted(key for key, node in nodes.items() if is_one(node))
 
 
 def made_by(text: str) -> str:
@@ -226,17 +261,15 @@ def prepare(root: Path, implementation: str) -> Path:
     return folder
 
 
-def provide_base(root: Path, image_of: str | None = None) -> Admitted:
-    """Return the base that Spack runs in, made where it is not there, with Apptainer to run it.
+def provide_base(root: Path, implementation: str, to_run: bool = False) -> Admitted:
+    """Return the base that Spack builds an implementation in, made where it is not there.
 
-    With `image_of` the one that this implementation's image runs on is made as well. Raises the
-    errors of this package: each is a sentence.
+    Apptainer is there to run it. With `to_run` the base that the image runs on is made as well.
+    Raises the errors of this package: each is a sentence.
     """
     table, state = load_table(root), layout.state(root)
-    # The first is the same one for all.
-    chosen = table.resolve(image_of or table.built_by("spack")[0])
-    both = bases_of(root, table, chosen, load_sources(root), "mmdebstrap")
-    needed = both if image_of else both[:1]
+    both = bases_of(root, table, table.resolve(implementation), load_sources(root), "mmdebstrap")
+    needed = both if to_run else both[:1]
     lacking = [base for base in needed if not base.path(state).exists()]
     provide_apptainer(builds=bool(lacking))
     if lacking:
@@ -245,18 +278,34 @@ def provide_base(root: Path, image_of: str | None = None) -> Admitted:
     return admit_base(both[0], state)
 
 
-def tool_binds(root: Path, found: Spack) -> list[str]:
-    """Return what Apptainer must bind for Spack to run in the base, as SOURCE:TARGET[:ro]."""
+def cache_of(root: Path, base: Base) -> Path:
+    """Return the folder of what was installed on a base.
+
+    Each base has its own: Spack tells packages apart by their recipes, and not by the libraries
+    that a configure script finds.
+    """
+    return spack.folder(root) / "cache" / "built" / base.digest()[:12]
+
+
+def tool_binds(root: Path, found: Spack, built: Path | None = None) -> list[str]:
+    """Return what Apptainer must bind for Spack to run in the base, as SOURCE:TARGET[:ro].
+
+    With `built`, the folder of what was installed before.
+    """
     state = spack.folder(root)
     scope = state / "configuration"
     # A folder with a place for each, bound to one that every base has: nothing is left in an image.
     places = state / "mounts"
     mirrors, folders = spack_site.in_base(spack_site.mirrors_of_site(root))
-    for name in ("spack", "packages", "solver", "scope", "mirror", "cache", *folders.values()):
+    own = ("spack", "packages", "solver", "scope", "mirror", "cache", "built")
+    for name in (*own, *folders.values()):
         (places / name).mkdir(parents=True, exist_ok=True)
     for folder in (scope, state / "cache", state / "mirror", state / "software"):
         folder.mkdir(parents=True, exist_ok=True)
-    content = {**SCOPE, "mirrors.yaml": {"mirrors": {**CARRIED, **mirrors}}}
+    if built:
+        built.mkdir(parents=True, exist_ok=True)
+    listed = {**(CACHE if built else {}), **CARRIED, **mirrors}
+    content = {**SCOPE, "mirrors.yaml": {"mirrors": listed}}
     for name, configured in content.items():
         (scope / name).write_text(yaml.safe_dump(configured, sort_keys=False))
     return [
@@ -267,6 +316,7 @@ def tool_binds(root: Path, found: Spack) -> list[str]:
         f"{scope}:/mnt/scope:ro",
         f"{state / 'mirror'}:/mnt/mirror",
         f"{state / 'cache'}:/mnt/cache",
+        *([f"{built}:/mnt/built"] if built else []),
         *(f"{path}:/mnt/{name}:ro" for path, name in folders.items()),
     ]
 

@@ -28,6 +28,10 @@ LABELS_OF_PACKAGES = {
 }
 
 
+#: It asks the loader about every program and library of a new image.
+LOADER = "containers/missing_libraries.sh"
+
+
 @dataclass(frozen=True)
 class SpackRecipe(staging.Recipe):
     """All that decides the content of an image that Spack builds."""
@@ -38,6 +42,7 @@ class SpackRecipe(staging.Recipe):
         paths = [
             self.lock(),
             Path(__file__),
+            self.root / LOADER,
             *spack_environment.recipe_files(self.root),
         ]
         parts = [
@@ -162,6 +167,9 @@ def stage(recipe: SpackRecipe, folder: Path, found: Spack, built_utc: str) -> No
     build = staging.write_description(recipe, description, known(recipe, found, built_utc))
     lines = [f"export {k}='{v}'\n" for k, v in spack_environment.variables(name).items()]
     (build / "spack-environment").write_text("".join(lines))
+    shutil.copy(recipe.root / LOADER, build)
+    of_the_checkout = spack_environment.of_the_checkout(recipe.lock().read_text())
+    (build / "of-the-checkout").write_text("".join(f"{key}\n" for key in of_the_checkout))
     # What the image says of its software: the environment, its lock, and the bill.
     inside = folder / "wyeast" / "spack"
     inside.mkdir()

@@ -26,9 +26,9 @@ def renew(root: Path, names: list[str]) -> list[str]:
     if words := spack_site.sentence(root):
         print(f"spack-lock: {words}", file=sys.stderr)
     found = spack.provide(root)
-    base = spack_environment.provide_base(root)
     failed = []
     for name in names:
+        base = spack_environment.provide_base(root, name)
         start = time.monotonic()
         path = spack_environment.lock_path(root, name)
         old = path.read_text() if path.exists() else None

@@ -45,14 +45,17 @@ def fill(root: Path, archives: Iterable[Path]) -> None:
 
 
 def _place(root: Path, archive: Path) -> Path:
-    # Where Spack looks for an archive: by its digest.
-    digest = sha256_of(archive)
-    target = folder(root) / "_source-cache" / "archive" / digest[:2] / f"{digest}.tar.gz"
+    target = _place_of(root, sha256_of(archive))
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         with archive.open("rb") as content, replacing(target) as file:
             shutil.copyfileobj(content, file)
     return target
+
+
+def _place_of(root: Path, digest: str) -> Path:
+    # Where Spack looks for an archive: by its digest.
+    return folder(root) / "_source-cache" / "archive" / digest[:2] / f"{digest}.tar.gz"
 
 
 def wrapper(root: Path) -> Path:
@@ -61,6 +64,9 @@ def wrapper(root: Path) -> Path:
     Every compiled package needs it. Spack compares its digest with the one in its own recipe.
     """
     name, release = "compiler-wrapper", spack.RELEASES["compiler-wrapper"]
+    there = _place_of(root, spack.WRAPPER_SHA256)
+    if there.exists():
+        return there
     repository = spack.clone(root, name)
     with tempfile.TemporaryDirectory() as scratch:
         prefix = f"{name}-{release.removeprefix('v')}"
@@ -73,8 +79,8 @@ def archive_of(repository: Path, commit: str, prefix: str, into: Path, *paths: s
     Its bytes depend on nothing but the commit: git dates all files by it, and gzip is told no name.
     """
     packed = subprocess.run(
-        ["git", "-C", str(repository), "archive", "--format=tar", f"--prefix={prefix}/", commit,
-         *paths],
+        ["git", "-C", str(repository), "-c", "safe.directory=*", "archive",
+         "--format=tar", f"--prefix={prefix}/", commit, *paths],
         capture_output=True,
     )  # fmt: skip
     if packed.returncode:
@@ -111,7 +117,7 @@ def create(root: Path, found: Spack, implementation: str) -> list[str]:
     It runs in the base, which is made first where it is not there, as is the one that the image
     runs on: where there is no network, neither could be made.
     """
-    base = spack_environment.provide_base(root, image_of=implementation)
+    base = spack_environment.provide_base(root, implementation, to_run=True)
     environment = spack_environment.prepare(root, implementation)
     done = spack_environment.run(
         root, found, base, implementation, environment,

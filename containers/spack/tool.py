@@ -35,6 +35,8 @@ COMMITS = {
     "spack-packages": "d4f7c711a6a42f1c4d551c8fd10fce9a11340a81",
     "compiler-wrapper": "25b8a3c809632e480098cf17fd278bd82618ccf0",
 }
+#: The digest of the wrapper's archive, as its recipe has it: it is made from its repository.
+WRAPPER_SHA256 = "a07b35081d14b0729090bc1e5790a5dda2d5b997e064c62da39a1224ee249b2a"
 OLDEST = (1, 0)
 #: What spack.yaml and its locks are for, as the kernel calls it.
 ARCHITECTURE = "x86_64"

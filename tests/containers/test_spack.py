@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from containers import bases
 from containers.programs import ProvisionError
 from containers.sources import load_sources, sha256_of
 from containers.spack import environment as spack_environment
@@ -26,6 +27,8 @@ DATA: dict[str, Any] = yaml.safe_load((PROJECT / "spack.yaml").read_text())["spa
 NAMES = load_table(PROJECT).built_by("spack")
 LOCKED = sorted(path.stem for path in (PROJECT / spack_environment.LOCKS).glob("*.lock"))
 RECIPES = sorted((PROJECT / "spack_repo" / "wyeast" / "packages").glob("*/package.py"))
+#: Those that add a version to a recipe of Spack's own.
+INHERITING = [path for path in RECIPES if "spack_repo.builtin.packages." in path.read_text()]
 
 
 SITE = PROJECT / "site_configs" / spack_environment.SITE / "spack" / "packages.yaml"
@@ -109,8 +112,7 @@ def test_a_lock_has_one_mpi_for_all_and_one_target(name: str) -> None:
                 assert key == found[0].hash, f"{node.name} is built with another MPI"
     built = [node for node in nodes.values() if not node.external]
     assert {node.target for node in built} == {"x86_64_v3"}
-    external = bool(load_table(PROJECT).resolve(name).packages.build)
-    assert (found[0].external is not None) == external
+    assert (found[0].external is not None) == load_table(PROJECT).resolve(name).external
 
 
 @pytest.mark.parametrize("name", LOCKED)
@@ -143,7 +145,35 @@ def test_a_lock_s_externals_are_those_of_the_base(name: str) -> None:
     assert found and found <= known
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("recipe", INHERITING, ids=lambda path: path.parent.name)
+def test_a_recipe_that_inherits_adds_versions_of_its_own_with_their_digests(recipe: Path) -> None:
+    tree = ast.parse(recipe.read_text())
+    (package,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    name = recipe.parent.name.title().replace("_", "")
+    assert package.name == name and [ast.unparse(base) for base in package.bases] == [
+        f"Builtin{name}"
+    ]
+    versions = [
+        node for node in ast.walk(package)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "version"
+    ]  # fmt: skip
+    assert versions
+    for version in versions:
+        said = {one.arg: ast.literal_eval(one.value) for one in version.keywords}
+        assert re.fullmatch("[0-9a-f]{64}", said["sha256"]) and "://" in said["url"]
+        # No version of upstream's is replaced.
+        assert re.fullmatch(r"[0-9.]+(-[0-9]+)?-[a-z]+", ast.literal_eval(version.args[0]))
+
+
+def test_ours_win_over_spack_s_own_recipes_in_the_base_and_in_plain_spack() -> None:
+    assert list(spack_environment.SCOPE["repos.yaml"]["repos"]) == ["wyeast", "builtin"]
+    # An environment's repositories rank above those of Spack's own configuration.
+    assert list(DATA["repos"]) == ["wyeast"]
+
+
+@pytest.mark.parametrize(
+    "recipe", sorted({*RECIPES} - {*INHERITING}), ids=lambda path: path.parent.name
+)
 def test_a_recipe_pins_its_sources_and_names_no_mpi(recipe: Path) -> None:
     tree = ast.parse(recipe.read_text())
     (package,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
@@ -221,6 +251,39 @@ def test_externals_are_the_table_s_packages() -> None:
         (external,) = EXTERNALS[mpi]["externals"]
         assert external["spec"] == f"{mpi}@={version}"
         assert external["prefix"] == f"/opt/debian-mpi/{mpi}-{version}"
+
+
+def test_what_is_built_from_source_is_built_where_no_mpi_of_the_distribution_is() -> None:
+    table, pinned = load_table(PROJECT), load_sources(PROJECT)
+    mpis = {
+        package
+        for name in spack_environment.of_the_distribution(table)
+        for package in table.resolve(name).packages.build
+    }
+    for name in NAMES:
+        found = table.resolve(name)
+        build, _ = bases.bases_of(PROJECT, table, found, pinned, "mmdebstrap")
+        there = {package.partition("=")[0] for package in build.packages}
+        assert mpis <= there if found.external else not mpis & there
+        assert set(found.packages.build) <= there
+
+
+def test_what_was_built_before_is_of_one_base(tmp_path: Path) -> None:
+    table, pinned = load_table(PROJECT), load_sources(PROJECT)
+    folders: dict[Path, set[str]] = {}
+    for name in NAMES:
+        build, _ = bases.bases_of(PROJECT, table, table.resolve(name), pinned, "mmdebstrap")
+        folders.setdefault(spack_environment.cache_of(tmp_path, build), set()).add(build.digest())
+    assert len(folders) > 1 and all(len(of) == 1 for of in folders.values())
+
+
+@pytest.mark.parametrize("name", LOCKED)
+def test_nothing_of_the_checkout_s_is_taken_from_what_was_built_before(name: str) -> None:
+    text = spack_environment.lock_path(PROJECT, name).read_text()
+    nodes = spack_environment.read_lock(text)
+    found = {nodes[key].name for key in spack_environment.of_the_checkout(text)}
+    # Our Makefile builds these, with sources of the checkout.
+    assert found == {"wyeast-benchmarks", "netpipe", "hpl-hpcc"} & {n.name for n in nodes.values()}
 
 
 # Words about a change.

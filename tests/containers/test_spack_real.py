@@ -57,7 +57,7 @@ def found() -> spack.Spack:
 
 @pytest.mark.parametrize("name", load_table(PROJECT).built_by("spack"))
 def test_a_lock_is_what_spack_makes_of_the_environment(found: spack.Spack, name: str) -> None:
-    base = spack_environment.provide_base(PROJECT)
+    base = spack_environment.provide_base(PROJECT, name)
     made = spack_environment.concretize(PROJECT, found, base, name)
     kept = spack_environment.lock_path(PROJECT, name).read_text()
     # Another Spack may call the same thing by another hash.

@@ -46,6 +46,7 @@ RUN_BY = {
     "spack": "tests/containers/test_spack.py",
     "spack-lock": "tests/containers/test_spack.py",
     "spack-mirror": "tests/containers/test_spack.py",
+    "spack-sources": "tests/containers/test_spack_given.py",
     "study": "tests/campaign/test_study.py",
     "verify": "tests/containers/test_trust_real.py",
 }

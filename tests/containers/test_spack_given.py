@@ -1,0 +1,230 @@
+"""Sources from a folder: known by digest, served to Spack, and listed before anything is built."""
+
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from containers import apt, build, sources
+from containers.spack import environment as spack_environment
+from containers.spack import given, recipes
+from containers.spack import mirror as spack_mirror
+from containers.spack import tool as spack
+from containers.spack.environment import SpackError
+from containers.spack.recipes import Needed
+from containers.table import load_table
+from tests.containers import travelling
+from tests.containers.test_spack import NAMES, PROJECT, core, repository_of
+
+FORGE = "https://forge.example.org/people"
+FOUND = spack.Spack(Path("/nowhere/spack"), Path("/nowhere/packages"), "1.1.0")
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def wanted(sha256: str, address: str = f"{FORGE}/x-1.tar.xz", **more: Any) -> Needed:
+    ending = ".tar.xz" if address.endswith("xz") else ""
+    place = f"_source-cache/archive/{sha256[:2]}/{sha256}{ending}"
+    said = {"package": "x", "version": "1", "recipe": "wyeast", "hash": "abc", "kind": "archive",
+            "others": (), "place": place}  # fmt: skip
+    return Needed(sha256=sha256, address=address, **{**said, **more})
+
+
+def test_a_file_of_any_name_is_known_by_its_digest_and_lies_where_spack_looks(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "sources"
+    (folder / "deeper").mkdir(parents=True)
+    (folder / "deeper" / "whatever").write_bytes(b"archive")
+    (folder / "x-1.tar.xz").write_bytes(b"of the right name and another content")
+    one, other = wanted(digest(b"archive")), wanted(digest(b"none"), f"{FORGE}/y.tar.xz")
+    mirror = tmp_path / "mirror"
+    rows = given.look([[one, other]], given.SourceFolder(folder), mirror)
+    assert [row.where for row in rows] == ["have", None]
+    assert (mirror / str(one.place)).read_bytes() == b"archive"
+    # What the mirror has needs to be in no folder.
+    (folder / "deeper" / "whatever").unlink()
+    rows = given.look([[one]], given.SourceFolder(folder), mirror)
+    assert [row.where for row in rows] == ["have"]
+    assert [row.where for row in given.look([[one]], given.SourceFolder(folder), None)] == [None]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder of sources with a repository of a project with a tag, in which a file changed."""
+    made = tmp_path / "sources" / "project.git"
+    repository_of(made, "a.c", "int a;\n", "v1.2")
+    (made / "a.c").write_text("int b;\n")
+    for words in (["add", "."], ["commit", "-q", "-m", "mended"]):
+        subprocess.run(
+            ["git", "-C", str(made), "-c", "user.name=n", "-c", "user.email=n@example.org", *words],
+            check=True,
+        )  # fmt: skip
+    return made
+
+
+@pytest.mark.parametrize(
+    ("address", "what", "prefix"),
+    [
+        (f"{FORGE}/project/archive/refs/tags/v1.2.tar.gz", "v1.2", "project-1.2"),
+        (f"{FORGE}/project/archive/v1.2.tar.gz", "v1.2", "project-1.2"),
+        (f"{FORGE}/project/releases/download/v1.2/other-1.2.tar.gz", "v1.2", "other-1.2"),
+    ],
+)
+def test_a_repository_has_the_archives_of_its_tags(
+    tmp_path: Path, project: Path, address: str, what: str, prefix: str
+) -> None:
+    made = spack_mirror.archive_of(project, what, prefix, tmp_path).read_bytes()
+    source = wanted(digest(made), address)
+    found = given.SourceFolder(project.parent).provide(source, tmp_path)
+    assert found is not None and found.read_bytes() == made
+    # An archive of a digest that it does not make is not given.
+    other = wanted(digest(b"other"), address)
+    assert given.SourceFolder(project.parent).provide(other, tmp_path) is None
+    nowhere = wanted(digest(made), address.replace("1.2", "1.3"))
+    assert given.SourceFolder(project.parent).provide(nowhere, tmp_path) is None
+
+
+def test_a_repository_has_its_commits_as_patches(tmp_path: Path, project: Path) -> None:
+    head = spack.head_of(project)
+    made = subprocess.run(
+        ["git", "-C", str(project), "format-patch", "--full-index", "--no-signature", "--stdout",
+         "HEAD^..HEAD"], capture_output=True, check=True,
+    ).stdout  # fmt: skip
+    assert b"+int b;" in made
+    source = wanted(digest(made), f"{FORGE}/project/commit/{head}.patch?full_index=1", kind="patch")
+    (row,) = given.look([[source]], given.SourceFolder(project.parent), tmp_path / "mirror")
+    assert row.where == "have" and (tmp_path / "mirror" / str(source.place)).read_bytes() == made
+
+
+def test_the_table_says_all_that_is_needed_to_find_what_is_missing(tmp_path: Path) -> None:
+    here, missing = "a" * 64, "b" * 64
+    rows = [
+        given.Row(wanted(here, f"{FORGE}/here.tar.xz"), "have"),
+        given.Row(wanted(missing, f"{FORGE}/away.tar.xz", package="longer", version="2.0"), None),
+    ]
+    first, one, other = given.table(rows)
+    assert first.split() == ["package", "version", "sha256", "address"]
+    assert one.split() == ["x", "1", "have", here[:12], f"{FORGE}/here.tar.xz"]
+    assert other.split() == ["longer", "2.0", "missing", missing, f"{FORGE}/away.tar.xz"]
+    with pytest.raises(SpackError, match=r"1 of 2 sources are missing, and nothing was built"):
+        given.refuse_missing(rows, tmp_path)
+    given.refuse_missing(rows[:1], tmp_path)
+
+
+def test_nothing_is_built_where_a_source_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = []
+
+    def needed(root: Path, found: spack.Spack, lock: str) -> list[Needed]:
+        asked.append(lock)
+        return [wanted(digest(b"archive")), wanted(digest(b"none"), f"{FORGE}/y.tar.xz")]
+
+    root = travelling.new_checkout(tmp_path / "root")
+    for name in (spack_environment.ENVIRONMENT, spack_environment.LOCKS, "spack_repo"):
+        (root / name).symlink_to(PROJECT / name)
+    (root / "site_configs").symlink_to(PROJECT / "site_configs")
+    monkeypatch.setattr(recipes, "needed", needed)
+    monkeypatch.setattr(spack, "provide", lambda root: FOUND)
+    monkeypatch.setattr(spack, "of_the_machine", lambda: None)
+    monkeypatch.setattr(build, "provide", lambda **_: pytest.fail("something is built"))
+    (tmp_path / "sources").mkdir()
+    (tmp_path / "sources" / "file").write_bytes(b"archive")
+    with pytest.raises(SpackError, match="1 of 2 sources are missing"):
+        build.build(root, [NAMES[0]], "mmdebstrap", force=False, given=tmp_path / "sources")
+    assert len(asked) == 1
+    words = capsys.readouterr().out
+    assert digest(b"none") in words and f"{FORGE}/y.tar.xz" in words and " have " in words
+    with pytest.raises(SpackError, match=r"SOURCES=.*/nowhere is not a folder"):
+        build.build(root, [NAMES[0]], "mmdebstrap", force=False, given=tmp_path / "nowhere")
+
+
+def test_the_project_s_own_archives_come_from_the_folder_too(tmp_path: Path) -> None:
+    root = travelling.new_checkout(tmp_path / "root")
+    pinned = sources.load_sources(root).archives["hpcc-1.5.0"]
+    path = root / sources.LOCK
+    path.write_text(path.read_text().replace(pinned.sha256, digest(b"hpcc")))
+    (tmp_path / "sources").mkdir()
+    (tmp_path / "sources" / "some-name").write_bytes(b"hpcc")
+    given.own_archives(root, given.SourceFolder(tmp_path / "sources"))
+    assert (root / ".wyeast" / "downloads" / pinned.file).read_bytes() == b"hpcc"
+
+
+class _Distribution:
+    """Apt that has one source package, with an archive and something else."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def update(self) -> None:
+        pass
+
+    def run(self, *words: str, where: Path) -> str:
+        self.asked.append(words[-1])
+        if words[-1] != "hpcc":
+            raise apt.AptError(f"Unable to find a source package for {words[-1]}")
+        (where / "hpcc_1.5.0.orig.tar.gz").write_bytes(b"hpcc")
+        (where / "hpcc_1.5.0-3.dsc").write_text("described")
+        return ""
+
+
+def test_a_folder_is_filled_from_the_distribution_first_and_by_digest_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = travelling.new_checkout(tmp_path / "root")
+    distribution = _Distribution()
+    monkeypatch.setattr(apt, "of_suite", lambda *_: distribution)
+    (tmp_path / "upstream").mkdir()
+    for name, content in (("y.tar.xz", b"y"), ("z.tar.xz", b"not z")):
+        (tmp_path / "upstream" / name).write_bytes(content)
+    upstream = (tmp_path / "upstream").as_uri()
+    needed = [
+        wanted(digest(b"hpcc"), f"{upstream}/hpcc-1.5.0.tar.gz", package="hpl-hpcc"),
+        wanted(digest(b"y"), f"{upstream}/nowhere.tar.xz", others=(f"{upstream}/y.tar.xz",)),
+        wanted(digest(b"z"), f"{upstream}/z.tar.xz"),
+    ]
+    folder = tmp_path / "sources"
+    folder.mkdir()
+    said: list[str] = []
+    rows = given.look([needed], given.SourceFolder(folder), None)
+    given.fill(root, folder, rows, said.append)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        "hpcc_1.5.0.orig.tar.gz": b"hpcc", "y.tar.xz": b"y",
+    }  # fmt: skip
+    # Asked by the package's name, then by the archive's.
+    assert distribution.asked[:2] == ["hpl-hpcc", "hpcc"]
+    assert len(said) == 2 and said[0].startswith("hpl-hpcc: ")
+    rows = given.look([needed], given.SourceFolder(folder), None)
+    assert [row.where for row in rows].count(None) == 1
+
+
+def test_spack_is_asked_with_our_recipes_first_and_its_words_are_passed_on(tmp_path: Path) -> None:
+    source = {"kind": "archive", "address": f"{FORGE}/x.tar.xz", "others": [f"{FORGE}/y.tar.xz"],
+              "sha256": "a" * 64, "place": "_source-cache/x"}  # fmt: skip
+    said = [{"package": "x", "version": "1", "recipe": "wyeast", "hash": "abc",
+             "sources": [source]}]  # fmt: skip
+    place = core(tmp_path / "core", "1.1.0")
+    found = spack.Spack(place, tmp_path / "packages", "1.1.0")
+    (place / "bin/spack").write_text(
+        f'#!/bin/sh\n[ "$3" = python ] || exit 2\ncp "$2/repos.yaml" {tmp_path}\n'
+        f"cat <<'END'\n{json.dumps(said)}\nEND\n"
+    )
+    (one,) = recipes.needed(tmp_path, found, "{}")
+    assert one.addresses == (f"{FORGE}/x.tar.xz", f"{FORGE}/y.tar.xz")
+    assert one.package == "x" and one.place == "_source-cache/x"
+    text = (tmp_path / "repos.yaml").read_text()
+    assert text.index("wyeast:") < text.index("builtin:")
+    (place / "bin/spack").write_text("#!/bin/sh\necho 'no recipe of x' >&2\nexit 1\n")
+    with pytest.raises(SpackError, match=r"Spack 1\.1\.0 cannot tell .*: no recipe of x"):
+        recipes.needed(tmp_path, found, "{}")
+
+
+def test_what_everybody_can_build_is_from_the_distribution_s_archives() -> None:
+    names = spack_environment.from_archives_of_the_distribution(load_table(PROJECT))
+    assert names == ["openmpi-4.1.4-source-spack", "mpich-4.0.2-source-spack"]
