@@ -121,18 +121,46 @@ def _components(manifest: dict[str, Any]) -> "Iterator[Component]":
 
 def _of_spack(software: list[dict[str, Any]]) -> "Iterator[Component]":
     """Yield what Spack installed, as listed in the image's `software.json`."""
-    from cyclonedx.model import Property
+    from cyclonedx.model import (
+        ExternalReference,
+        ExternalReferenceType,
+        HashAlgorithm,
+        HashType,
+        Property,
+        XsUri,
+    )
     from cyclonedx.model.component import Component, ComponentType
     from packageurl import PackageURL
 
     for package in software:
+        # What it took from the base, the distribution's packages have; what was only built with is
+        # not in the image.
+        if package["from"].startswith("/") or package.get("needed_to") == "build":
+            continue
         name, version = package["name"], package["version"]
-        facts = {key: package[key] for key in ("spack_hash", "from", "target")}
+        facts = {key: package.get(key) for key in ("spack_hash", "from", "target", "recipe")}
         yield Component(
             name=name, version=version, type=ComponentType.LIBRARY,
             bom_ref=f"spack:{name}/{package['spack_hash']}",
             purl=PackageURL("generic", None, name, version),
-            properties=[Property(name=f"wyeast:{k}", value=str(v)) for k, v in facts.items()],
+            properties=[
+                Property(name=f"wyeast:{key}", value=str(value))
+                for key, value in facts.items()
+                if value is not None
+            ],
+            external_references=[
+                ExternalReference(
+                    type=ExternalReferenceType.SOURCE_DISTRIBUTION
+                    if source["kind"] == "archive"
+                    else ExternalReferenceType.OTHER,
+                    comment=source["kind"],
+                    url=XsUri(source["address"]),
+                    hashes=[HashType(alg=HashAlgorithm.SHA_256, content=source["sha256"])]
+                    if source["sha256"]
+                    else [],
+                )
+                for source in package.get("sources", [])
+            ],
         )  # fmt: skip
 
 

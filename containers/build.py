@@ -45,6 +45,7 @@ from containers.spack import image as spack_image
 from containers.spack import mirror as spack_mirror
 from containers.spack import site as spack_site
 from containers.spack import tool as spack
+from containers.spack.recipes import SpackError
 from containers.table import TABLE, Packed, TableError, load_table
 from records import layout
 from records.command_words import CommandWords
@@ -54,7 +55,7 @@ ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 #: What keeps an image from being built; the texts are sentences.
 ERRORS = (
     BuildError, StepError, ProvisionError, TableError, installed.PrefixError,
-    sources.SourceError, images.ImageError, apt.AptError, spack_environment.SpackError,
+    sources.SourceError, images.ImageError, apt.AptError, SpackError,
 )  # fmt: skip
 # Apptainer would take the time at which it writes the labels. Of the last stage; with --force this
 # replaces its own.
@@ -74,6 +75,8 @@ def recipe_of(root: Path, name: str, bootstrap: Bootstrap) -> staging.Recipe:
     packages = {name: pinned.package_version(name) for name in implementation.packages.run}
     # HPL and NetPIPE are programs of MPI.
     archives = tuple(pinned.archives.values()) if implementation.interface == "mpi" else ()
+    if implementation.builder == "spack":
+        archives = spack_image.archives_of(root, implementation, archives)
     # What an implementation's own wheels have is unpacked with them.
     foreign = {
         program: pinned.wheel(wheel, implementation.name)

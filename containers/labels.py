@@ -57,6 +57,7 @@ _VARIABLES = LabelRule(
     f"{VARIABLE_NAME}={VARIABLE_VALUE}",
     words=True,
 )
+_VERSION = LabelRule("it must be a version, with only letters, digits and ._+~-", VERSION)
 #: Every label, without its prefix; in addition there is `variant.NAME`.
 RULES: dict[str, LabelRule] = {
     "implementation": LabelRule("it must contain only lower-case letters, digits and ._-", NAME),
@@ -76,9 +77,10 @@ RULES: dict[str, LabelRule] = {
     "foreign_programs": LabelRule(
         "it must be a list of names of programs", PROGRAM_NAME, words=True
     ),
-    "hpl": LabelRule("it must be a version, with only letters, digits and ._+~-", VERSION),
+    "hpl": _VERSION,
     "nas": LabelRule("it must be official", "official"),
     "pages": LabelRule("it must be huge", "huge"),
+    "spack_version": _VERSION,
 }
 
 

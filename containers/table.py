@@ -170,6 +170,7 @@ class Implementation(Family):
                 "mpiexec.oversubscribed": self.oversubscribed,
                 **({"eager_limit": " ".join(self.eager_limit)} if self.eager_limit else {}),
                 **({"init_wait": _words(self.init_wait)} if self.init_wait else {}),
+                **({"spack_version": self.spack_version} if self.spack_version else {}),
                 **foreign,
                 **variants,
             }.items()

@@ -22,7 +22,7 @@ from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
 from containers.registry_connection import Registry, RegistryError, check_address, transfer
 from containers.sources import SourceError, sha256_of
-from containers.spack import environment as spack_environment
+from containers.spack.recipes import SpackError
 from containers.table import TableError
 from records import layout
 from records.causes import one_line
@@ -348,7 +348,7 @@ def say_whether_current(root: Path, name: str, entry: LockEntry) -> None:
     try:
         current = entry.inputs_sha256 in build.inputs_here(root, name).values()
     except (
-        TableError, SourceError, BuildError, ProvisionError, spack_environment.SpackError,
+        TableError, SourceError, BuildError, ProvisionError, SpackError,
     ) as error:  # fmt: skip
         print(f"  it cannot be built here, and `make run` will not use it: {error}")
         return

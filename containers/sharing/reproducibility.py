@@ -16,7 +16,7 @@ from containers.ending import exit_code
 from containers.locking import BuildError, only_build
 from containers.programs import ProvisionError
 from containers.sources import SourceError, sha256_of
-from containers.spack import environment as spack_environment
+from containers.spack.recipes import SpackError
 from containers.table import TableError
 from records import layout
 from records.command_words import CommandWords
@@ -189,7 +189,7 @@ def main() -> int:
 
     errors = (
         ReproducibilityError, images.ImageError, BuildError, StepError, ProvisionError, TableError,
-        SourceError, CallError, apt.AptError, spack_environment.SpackError,
+        SourceError, CallError, apt.AptError, SpackError,
     )  # fmt: skip
     return exit_code("reproducibility", work, errors, "the images are unchanged")
 

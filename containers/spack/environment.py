@@ -7,6 +7,7 @@ that was made here is the lock of the image.
 import json
 import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,13 +23,13 @@ from containers.locking import only_build
 from containers.sources import load_sources
 from containers.spack import site as spack_site
 from containers.spack import tool as spack
+from containers.spack.recipes import RECIPES, Needed, SpackError
 from containers.spack.tool import Spack
 from containers.table import ImplementationTable, load_table
 from records import layout
 from records.yaml_text import from_yaml
 
 ENVIRONMENT = "spack.yaml"
-RECIPES = "spack_repo"
 #: One lock per implementation, in a folder of their own beside spack.yaml, whose they are: Spack's
 #: own place for one, spack.lock beside spack.yaml, holds one alone.
 LOCKS = "spack_locks"
@@ -56,6 +57,8 @@ SCOPE: dict[str, dict[str, Any]] = {
     },
     "concretizer.yaml": {"concretizer": {"concretization_cache": {"enable": True}}},
 }
+#: What of a lock is ours, and not Spack's.
+SOURCES = "wyeast_sources"
 #: How versions of our recipes end whose archive is the distribution's, packed anew.
 OF_DEBIAN = "-debian"
 #: The mirror that `make spack-mirror` fills.
@@ -64,10 +67,6 @@ CARRIED = {"carried": {"url": "file:///mnt/mirror", "binary": False}}
 
 #: What was installed before, on the same base: Spack puts each package there as soon as it is done.
 CACHE = {"built": {"url": "file:///mnt/built", "source": False, "signed": False, "autopush": True}}
-
-
-class SpackError(Exception):
-    """Spack could not do something; the text is a sentence with the next step."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,10 @@ class Node:
     develop: bool
     parameters: tuple[str, ...]
     dependencies: tuple[tuple[str, str], ...]
+    #: Whose recipe it is: Spack's own, or ours.
+    recipe: str = "builtin"
+    #: Of the dependencies those that are there when it runs, by their hashes.
+    running: tuple[str, ...] = ()
 
 
 def of_the_distribution(table: ImplementationTable) -> list[str]:
@@ -149,6 +152,41 @@ def of_the_checkout(text: str) -> list[str]:
     return sorted(key for key, node in nodes.items() if is_one(node))
 
 
+def running(text: str) -> set[str]:
+    """Return the hashes of a lock's packages that what it asks for needs when it runs.
+
+    The others are there to build with, and in no image.
+    """
+    nodes, found = read_lock(text), set[str]()
+    waiting = list(roots_of(text))
+    while waiting:
+        key = waiting.pop()
+        if key not in found:
+            found.add(key)
+            waiting += nodes[key].running
+    return found
+
+
+def sources_in(text: str) -> dict[str, list[dict[str, Any]]]:
+    """Return what the packages of a lock are made of, by hash; nothing of an older lock."""
+    found: dict[str, list[dict[str, Any]]] = json.loads(text).get(SOURCES, {})
+    return found
+
+
+def with_sources(text: str, needed: Iterable[Needed]) -> str:
+    """Return a lock that says what its packages are made of, with digests and addresses.
+
+    Spack reads a lock with it as one without.
+    """
+    found: dict[str, list[dict[str, Any]]] = {}
+    for source in needed:
+        said = {"kind": source.kind, "address": source.address, "sha256": source.sha256}
+        if said not in found.setdefault(source.hash, []):
+            found[source.hash].append(said)
+    data = {**json.loads(text), SOURCES: dict(sorted(found.items()))}
+    return json.dumps(data, separators=(",", ":"))
+
+
 def made_by(text: str) -> str:
     """Return the version of the Spack that made a lock; `unknown` where it does not say."""
     return str((json.loads(text).get("spack") or {}).get("version", "unknown"))
@@ -175,6 +213,12 @@ def _node(key: str, value: dict[str, Any]) -> Node:
         develop="dev_path" in parameters,
         parameters=tuple(words),
         dependencies=tuple((d["name"], d["hash"]) for d in value.get("dependencies", [])),
+        recipe=value.get("namespace", "builtin"),
+        running=tuple(
+            d["hash"]
+            for d in value.get("dependencies", [])
+            if {"link", "run"} & set(d.get("parameters", {}).get("deptypes", ()))
+        ),
     )
 
 
@@ -220,6 +264,8 @@ def _changes(old: Node, new: Node) -> list[str]:
         lines.append(
             f"{new.name}: {old.external or 'built here'} became {new.external or 'built here'}"
         )
+    if old.recipe != new.recipe:
+        lines.append(f"{new.name}: the recipe of {old.recipe} became that of {new.recipe}")
     gone = sorted(set(old.parameters) - set(new.parameters))
     come = sorted(set(new.parameters) - set(old.parameters))
     if gone or come:
@@ -231,8 +277,9 @@ def bill(text: str) -> list[dict[str, Any]]:
     """Return the software bill of a lock: every package with version, variants, hash and origin.
 
     What is external has no variants there: those of the lock are Spack's defaults, with which
-    nobody built it.
+    nobody built it. What is only built with is told apart: it is in no image.
     """
+    sources, needed = sources_in(text), running(text)
     return [
         {
             "name": node.name,
@@ -241,6 +288,9 @@ def bill(text: str) -> list[dict[str, Any]]:
             "variants": [] if node.external else list(node.parameters),
             "spack_hash": node.hash,
             "from": node.external or ("checkout" if node.develop else "source"),
+            "recipe": None if node.external else node.recipe,
+            "sources": sources.get(node.hash, []),
+            "needed_to": "run" if node.hash in needed else "build",
             "dependencies": [f"{name}/{key[:7]}" for name, key in node.dependencies],
         }
         for node in sorted(read_lock(text).values(), key=lambda node: (node.name, node.version))

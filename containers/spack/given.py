@@ -26,8 +26,7 @@ from containers.spack import environment as spack_environment
 from containers.spack import mirror as spack_mirror
 from containers.spack import recipes
 from containers.spack import tool as spack
-from containers.spack.environment import SpackError
-from containers.spack.recipes import Needed
+from containers.spack.recipes import Needed, SpackError
 from containers.table import TableError, load_table
 from records import layout
 from records.command_words import CommandWords

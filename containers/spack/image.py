@@ -10,9 +10,10 @@ from typing import Any
 
 from containers import sources, staging
 from containers.spack import environment as spack_environment
+from containers.spack import recipes
 from containers.spack import site as spack_site
 from containers.spack import tool as spack
-from containers.spack.environment import SpackError
+from containers.spack.recipes import SpackError
 from containers.spack.tool import Spack
 from containers.table import TABLE, Implementation
 
@@ -85,6 +86,19 @@ class SpackRecipe(staging.Recipe):
         return path
 
 
+def archives_of(
+    root: Path, implementation: Implementation, archives: tuple[sources.Source, ...]
+) -> tuple[sources.Source, ...]:
+    """Return those archives of sources.lock that an implementation's lock is built from."""
+    lock = spack_environment.lock_path(root, implementation.name)
+    if not lock.is_file():
+        # Whoever needs the lock says so.
+        return archives
+    listed = spack_environment.sources_in(lock.read_text()).values()
+    digests = {source["sha256"] for found in listed for source in found}
+    return tuple(one for one in archives if one.sha256 in digests) if digests else archives
+
+
 @cache
 def _found(root: Path, core: Path) -> Spack:
     # Every image needs this more than once, and it takes seconds; cached by `core`.
@@ -155,7 +169,7 @@ def stage(recipe: SpackRecipe, folder: Path, found: Spack, built_utc: str) -> No
     """Lay out in `folder` what the definition copies into the image."""
     name = recipe.implementation.name
     environment = folder / "environment"
-    for part in (spack_environment.RECIPES, f"site_configs/{spack_environment.SITE}/spack"):
+    for part in (recipes.RECIPES, f"site_configs/{spack_environment.SITE}/spack"):
         shutil.copytree(recipe.root / part, environment / part,
                         ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
     staging.copy_benchmarks(recipe.root, environment)

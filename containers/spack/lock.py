@@ -11,9 +11,10 @@ from containers.locking import BuildError
 from containers.programs import ProvisionError
 from containers.sources import SourceError
 from containers.spack import environment as spack_environment
+from containers.spack import recipes
 from containers.spack import site as spack_site
 from containers.spack import tool as spack
-from containers.spack.environment import SpackError
+from containers.spack.recipes import SpackError
 from containers.table import TableError, load_table
 from records.command_words import CommandWords
 from records.files import write_whole
@@ -38,10 +39,21 @@ def renew(root: Path, names: list[str]) -> list[str]:
             print(f"spack-lock: {error}", file=sys.stderr)
             failed.append(name)
             continue
-        path.parent.mkdir(exist_ok=True)
-        write_whole(path, new)
+        lines = spack_environment.difference(old, new)
+        # Spack writes what is the same in another order each time: what has not changed keeps its
+        # bytes, since images are made from them.
+        kept = old if old is not None and lines == ["no change"] else new
+        try:
+            kept = spack_environment.with_sources(kept, recipes.needed(root, found, kept))
+        except SpackError as error:
+            print(f"spack-lock: {name}: {error}", file=sys.stderr)
+            failed.append(name)
+            continue
+        if kept != old:
+            path.parent.mkdir(exist_ok=True)
+            write_whole(path, kept)
         print(f"{name}, by Spack {found.version} in {time.monotonic() - start:.0f} s:")
-        for line in spack_environment.difference(old, new):
+        for line in lines:
             print(f"    {line}")
         sys.stdout.flush()
     return failed

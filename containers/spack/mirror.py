@@ -20,7 +20,7 @@ from containers.sources import SourceError, fetch_archive, load_sources, sha256_
 from containers.spack import environment as spack_environment
 from containers.spack import site as spack_site
 from containers.spack import tool as spack
-from containers.spack.environment import SpackError
+from containers.spack.recipes import SpackError
 from containers.spack.tool import Spack
 from containers.table import TableError, load_table
 from records import layout

@@ -11,11 +11,16 @@ from typing import Any
 import yaml
 
 from containers.spack import tool as spack
-from containers.spack.environment import RECIPES, SpackError
 from containers.spack.tool import Spack
 
+#: Our recipes, a folder of the checkout.
+RECIPES = "spack_repo"
 #: Run by Spack, it tells.
 QUESTION = f"{RECIPES}/wyeast/lock_sources.py"
+
+
+class SpackError(Exception):
+    """Spack could not do something; the text is a sentence with the next step."""
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,34 @@ SPACK: list[dict[str, Any]] = [
     for number in ("aaaa", "bbbb")
 ]  # fmt: skip
 
+#: What software.json has besides: where a package is from, and what it is needed to do.
+BUILT = {**SPACK[0], "name": "mpich", "version": "4.0.2-debian", "recipe": "wyeast",
+         "needed_to": "run",
+         "sources": [
+             {"kind": "archive", "address": "https://example.org/m.tar.xz", "sha256": DIGEST},
+             {"kind": "patch", "address": "wyeast.mpich/x.patch", "sha256": DIGEST},
+         ]}  # fmt: skip
+
+
+def test_what_spack_built_has_its_sources_and_what_is_not_in_the_image_is_not_listed() -> None:
+    external = {**SPACK[0], "name": "openblas", "from": "/usr", "needed_to": "run"}
+    tool = {**SPACK[0], "name": "automake", "needed_to": "build"}
+    text = bill_of(MANIFEST, [BUILT, external, tool])
+    assert complaint(text) is None
+    (found,) = [
+        part for part in json.loads(text)["components"] if part["bom-ref"].startswith("spack:")
+    ]
+    assert (found["name"], found["version"]) == ("mpich", "4.0.2-debian")
+    assert {"name": "wyeast:recipe", "value": "wyeast"} in found["properties"]
+    told = {
+        (one["comment"], one["type"], one["url"], one["hashes"][0]["content"])
+        for one in found["externalReferences"]
+    }
+    assert told == {
+        ("archive", "source-distribution", "https://example.org/m.tar.xz", DIGEST),
+        ("patch", "other", "wyeast.mpich/x.patch", DIGEST),
+    }
+
 
 def complaint(text: str) -> object:
     return JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)

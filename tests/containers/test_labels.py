@@ -38,6 +38,7 @@ HOSTILE = [
     ("foreign_programs", "/bin/sh", "names of programs"),
     ("hpl", "`id`", "a version"),
     ("nas", "yes", "official"),
+    ("spack_version", "`id`", "a version"),
     ("variant.slow", "SPEED=a,B=c", "VARIABLE=value"),
     ("variant.slow", "SPEED=$(id)", "VARIABLE=value"),
     ("variant.slow", "=x", "VARIABLE=value"),

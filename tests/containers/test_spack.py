@@ -16,9 +16,11 @@ from containers import bases
 from containers.programs import ProvisionError
 from containers.sources import load_sources, sha256_of
 from containers.spack import environment as spack_environment
+from containers.spack import lock as spack_lock
 from containers.spack import mirror as spack_mirror
+from containers.spack import recipes
 from containers.spack import tool as spack
-from containers.spack.environment import SpackError
+from containers.spack.recipes import Needed, SpackError
 from containers.table import load_table
 from spack_repo.wyeast import linkage
 
@@ -307,6 +309,12 @@ HWLOC = {"name": "hwloc", "version": "2.11.1", "parameters": {"pci": True, "cfla
     [
         (None, [HWLOC], ["new: 1 packages"]),
         ([HWLOC], [HWLOC], ["no change"]),
+        ([HWLOC], [{**HWLOC, "namespace": "builtin"}], ["no change"]),
+        (
+            [HWLOC],
+            [{**HWLOC, "namespace": "wyeast"}],
+            ["hwloc: the recipe of builtin became that of wyeast"],
+        ),
         ([HWLOC], [{**HWLOC, "h": "x"}], ["the same packages, built from changed recipes"]),
         ([HWLOC], [{**HWLOC, "version": "2.12"}], ["hwloc: 2.11.1 became 2.12"]),
         ([HWLOC], [{**HWLOC, "parameters": {"pci": False}}], ["hwloc: +pci became ~pci"]),
@@ -322,6 +330,55 @@ HWLOC = {"name": "hwloc", "version": "2.11.1", "parameters": {"pci": True, "cfla
 def test_a_difference_in_words(old: Any, new: Any, words: list[str]) -> None:
     before = lock(*old) if old is not None else None
     assert spack_environment.difference(before, lock(*new)) == words
+
+
+@pytest.mark.parametrize("name", LOCKED)
+def test_a_lock_says_what_its_packages_are_made_of(name: str) -> None:
+    text = spack_environment.lock_path(PROJECT, name).read_text()
+    sources, nodes = spack_environment.sources_in(text), spack_environment.read_lock(text)
+    for key, of_package in sources.items():
+        assert nodes[key].external is None and of_package
+        for source in of_package:
+            # An archive or patch without a digest could be anything.
+            assert re.fullmatch("[0-9a-f]{64}", source["sha256"]), source
+            assert source["kind"] in ("archive", "patch") and source["address"]
+    without = {node.name for key, node in nodes.items() if not node.external and key not in sources}
+    # One is of the checkout, the other is what the compiler has.
+    assert without <= {"wyeast-benchmarks", "gcc-runtime"}
+
+
+def test_the_software_list_has_sources_recipes_and_what_each_is_needed_to_do() -> None:
+    name = "mpich-4.0.2-source-spack"
+    text = spack_environment.lock_path(PROJECT, name).read_text()
+    found = {one["name"]: one for one in spack_environment.bill(text)}
+    assert found["mpich"]["recipe"] == "wyeast" and found["mpich"]["needed_to"] == "run"
+    (archive,) = found["mpich"]["sources"]
+    assert archive["kind"] == "archive" and archive["address"].endswith("mpich_4.0.2.orig.tar.xz")
+    assert found["compiler-wrapper"]["needed_to"] == "build"
+    assert (found["openblas"]["recipe"], found["openblas"]["sources"]) == (None, [])
+
+
+def test_a_lock_keeps_its_bytes_where_nothing_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, other = tmp_path, {**HWLOC, "name": "xz"}
+    monkeypatch.setattr(spack_environment, "provide_base", lambda root, name: None)
+    needed = Needed("hwloc", "2.11.1", "builtin", "hwloc2.11.1", "archive", "https://x", (),
+                    "a" * 64, "place")  # fmt: skip
+    monkeypatch.setattr(recipes, "needed", lambda root, found, text: [needed])
+    made = [lock(HWLOC, other), lock(other, HWLOC), lock({**HWLOC, "version": "2.12"}, other)]
+    monkeypatch.setattr(spack_environment, "concretize", lambda *_: made.pop(0))
+    path = spack_environment.lock_path(root, "x")
+    found = spack.Spack(Path("/nowhere"), Path("/nowhere"), "1.1.0")
+    monkeypatch.setattr(spack, "provide", lambda root: found)
+    texts = []
+    for _ in range(3):
+        assert spack_lock.renew(root, ["x"]) == []
+        texts.append(path.read_text())
+    assert texts[0] == texts[1] != texts[2]
+    assert spack_environment.sources_in(texts[0]) == {
+        "hwloc2.11.1": [{"kind": "archive", "address": "https://x", "sha256": "a" * 64}]
+    }
 
 
 def test_what_is_not_a_lock_is_refused() -> None:

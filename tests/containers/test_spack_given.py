@@ -13,8 +13,7 @@ from containers.spack import environment as spack_environment
 from containers.spack import given, recipes
 from containers.spack import mirror as spack_mirror
 from containers.spack import tool as spack
-from containers.spack.environment import SpackError
-from containers.spack.recipes import Needed
+from containers.spack.recipes import Needed, SpackError
 from containers.table import load_table
 from tests.containers import travelling
 from tests.containers.test_spack import NAMES, PROJECT, core, repository_of

@@ -18,6 +18,7 @@ from containers.spack import environment as spack_environment
 from containers.spack import image as spack_image
 from containers.spack import lock as spack_lock
 from containers.spack import mirror as spack_mirror
+from containers.spack import recipes
 from containers.spack import tool as spack
 from containers.table import TableError, load_table, parse_table
 from spack_repo.wyeast import linkage
@@ -285,6 +286,7 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(spack_environment, "ensure_bases", ensure_bases)
     monkeypatch.setattr(spack_environment, "run", run)
     monkeypatch.setattr(spack, "provide", lambda root: FOUND)
+    monkeypatch.setattr(recipes, "needed", lambda root, found, text: [])
     return done
 
 
