@@ -45,6 +45,7 @@ from containers.spack import image as spack_image
 from containers.spack import mirror as spack_mirror
 from containers.spack import site as spack_site
 from containers.spack import tool as spack
+from containers.spack.failure import SpackFailure
 from containers.spack.recipes import SpackError
 from containers.table import TABLE, Packed, TableError, load_table
 from records import layout
@@ -196,17 +197,18 @@ def make_image(
         definition = scratch / recipe.definition().name
         definition.write_text(recipe.definition().read_text() + DATED.format(built_utc))
         epoch = int(datetime.fromisoformat(built_utc).timestamp())
-        run_logged(
-            command("build", "--fakeroot", "--force",
-                    "--mksquashfs-args", staging.SQUASHFS,
-                    *(f"--bind={bind}" for bind in binds),
-                    *(f"--build-arg={key}={value}" for key, value in arguments.items()),
-                    target, definition),
-            name,
-            log,
-            scratch,
-            SOURCE_DATE_EPOCH=str(epoch),
+        words = command(
+            "build", "--fakeroot", "--force", "--mksquashfs-args", staging.SQUASHFS,
+            *(f"--bind={bind}" for bind in binds),
+            *(f"--build-arg={key}={value}" for key, value in arguments.items()),
+            target, definition,
         )  # fmt: skip
+        try:
+            run_logged(words, name, log, scratch, SOURCE_DATE_EPOCH=str(epoch))
+        except StepError:
+            if found is not None:
+                raise SpackFailure(name, log) from None
+            raise
         made = Admitted(target, state_of(target))
         labels = check_content(made, recipe, inputs, log)
         bill = bill_of_materials.read_bill(made)

@@ -15,7 +15,9 @@ def dependencies_only_when(package: type[Any], condition: str, *names: str) -> N
     found: dict[Spec, dict[str, Any]] = {}
     for when, of_when in package.dependencies.items():
         for name, dependency in of_when.items():
-            key = Spec(f"{when} {condition}") if name in names else when
+            # One of ours that excludes the condition is another dependency of the name.
+            concerned = name in names and when.intersects(condition)
+            key = Spec(f"{when} {condition}") if concerned else when
             found.setdefault(key, {})[name] = dependency
     package.dependencies = found
 
