@@ -46,7 +46,7 @@ PATCH = re.compile(r"/(?P<name>[^/]+)/commit/(?P<what>[0-9a-f]+)\.patch\b")
 
 
 @dataclass(frozen=True)
-class Row:
+class SourceRow:
     """One source that is needed, and where it is: None where it is missing."""
 
     needed: Needed
@@ -125,12 +125,14 @@ def patch_of(repository: Path, commit: str, into: Path) -> Path | None:
     return path
 
 
-def look(lists: Iterable[list[Needed]], given: SourceFolder, mirror: Path | None) -> list[Row]:
+def look(
+    lists: Iterable[list[Needed]], given: SourceFolder, mirror: Path | None
+) -> list[SourceRow]:
     """Return where each source is: in the folder, or else in the mirror.
 
     What the folder has is put into the mirror, where one is given.
     """
-    rows: dict[tuple[str, ...], Row] = {}
+    rows: dict[tuple[str, ...], SourceRow] = {}
     for source in (one for needed in lists for one in needed if one.place is not None):
         assert source.place is not None
         key = (source.package, source.version, source.address)
@@ -144,7 +146,7 @@ def look(lists: Iterable[list[Needed]], given: SourceFolder, mirror: Path | None
                 there = found is not None
                 if found is not None and target is not None:
                     put_copy(found, target)
-        rows[key] = Row(source, "have" if there else None)
+        rows[key] = SourceRow(source, "have" if there else None)
     return [rows[key] for key in sorted(rows)]
 
 
@@ -155,7 +157,7 @@ def put_copy(file: Path, target: Path) -> None:
         shutil.copyfileobj(content, copy)
 
 
-def table(rows: list[Row]) -> list[str]:
+def table(rows: list[SourceRow]) -> list[str]:
     """Return the lines of a table of sources: what each is, whether it is here, its address.
 
     Of what is missing the digest is whole: by it, and by nothing else, a file is known.
@@ -176,7 +178,7 @@ def table(rows: list[Row]) -> list[str]:
     ]  # fmt: skip
 
 
-def refuse_missing(rows: list[Row], given: Path) -> None:
+def refuse_missing(rows: list[SourceRow], given: Path) -> None:
     """Raise SpackError where a source is missing."""
     missing = [row for row in rows if row.where is None]
     if missing:
@@ -187,7 +189,7 @@ def refuse_missing(rows: list[Row], given: Path) -> None:
         )
 
 
-def serve(root: Path, found: spack.Spack, names: Iterable[str], folder: Path) -> list[Row]:
+def serve(root: Path, found: spack.Spack, names: Iterable[str], folder: Path) -> list[SourceRow]:
     """Print the table of what implementations are built from, and serve to Spack what is here.
 
     The table is printed before anything is built. Raises SpackError where something is missing.
@@ -220,7 +222,7 @@ def own_archives(root: Path, given: SourceFolder) -> None:
 # Filling a folder.
 
 
-def fill(root: Path, folder: Path, rows: list[Row], say: Callable[[str], None]) -> None:
+def fill(root: Path, folder: Path, rows: list[SourceRow], say: Callable[[str], None]) -> None:
     """Bring what is missing into a folder: from the distribution first, then from upstream."""
     missing = {row.needed.sha256: row.needed for row in rows if row.where is None}
     for bring in (from_distribution, from_repository_of_spack, from_upstream):

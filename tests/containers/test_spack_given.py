@@ -104,8 +104,10 @@ def test_a_repository_has_its_commits_as_patches(tmp_path: Path, project: Path) 
 def test_the_table_says_all_that_is_needed_to_find_what_is_missing(tmp_path: Path) -> None:
     here, missing = "a" * 64, "b" * 64
     rows = [
-        given.Row(wanted(here, f"{FORGE}/here.tar.xz"), "have"),
-        given.Row(wanted(missing, f"{FORGE}/away.tar.xz", package="longer", version="2.0"), None),
+        given.SourceRow(wanted(here, f"{FORGE}/here.tar.xz"), "have"),
+        given.SourceRow(
+            wanted(missing, f"{FORGE}/away.tar.xz", package="longer", version="2.0"), None
+        ),
     ]
     first, one, other = given.table(rows)
     assert first.split() == ["package", "version", "sha256", "address"]
