@@ -7,14 +7,17 @@ built. As a program it first fills the folder from the distribution's source pac
 addresses that recipes name.
 """
 
+import lzma
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import urllib.error
 import urllib.request
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,7 +201,7 @@ def serve(root: Path, found: spack.Spack, names: Iterable[str], folder: Path) ->
     lists = needed_of(root, found, names)
     own_archives(root, given)
     rows = look(lists, given, spack_mirror.folder(root))
-    print("\n".join(table(rows)), flush=True)
+    print("\n".join([*table(rows), *unknown(given, rows)]), flush=True)
     refuse_missing(rows, folder)
     return rows
 
@@ -217,6 +220,48 @@ def own_archives(root: Path, given: SourceFolder) -> None:
         target = layout.state(root) / "downloads" / source.file
         if source.sha256 in given.files and not target.exists():
             put_copy(given.files[source.sha256], target)
+
+
+def identified(path: Path) -> tuple[str, str] | None:
+    """Return name and version of what an archive has, by the folder in it; None where it says none.
+
+    The folder is what a release is unpacked to, whatever the archive was called since.
+    """
+    try:
+        with tarfile.open(path) as archive:
+            first = archive.next()
+    except (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError):
+        return None
+    top = first.name.removeprefix("./").partition("/")[0] if first else ""
+    # A name may have digits where something is between it and the version.
+    for name in (r"[A-Za-z][\w+.-]*?[-_]", "[A-Za-z]+"):
+        if match := re.fullmatch(rf"(?P<name>{name})v?(?P<version>\d[\w.+-]*)", top):
+            return match["name"].rstrip("-_").lower(), match["version"]
+    return None
+
+
+def unknown(given: SourceFolder, rows: Iterable[SourceRow]) -> list[str]:
+    """Return, in words, which archives of the folder are of a package that is asked for.
+
+    They have another digest than the one that its recipe knows.
+    """
+    rows = list(rows)
+    digests = {row.needed.sha256 for row in rows}
+    lines = []
+    for digest, path in given.files.items():
+        found = None if digest in digests else identified(path)
+        of_name = [row.needed for row in rows if found and row.needed.package == found[0]]
+        if not found or not of_name:
+            continue
+        name, version = found
+        asked = ", ".join(dict.fromkeys(needed.version for needed in of_name))
+        lines.append(
+            f"{path} is {name} {version} by the folder in it, and not what the lock has ({asked}): "
+            f"to build it, add to spack_repo/wyeast/packages/{name.replace('-', '_')}/package.py "
+            f'version("{version}-given", sha256="{digest}", url=…), name it in spack.yaml, and '
+            "renew the lock"
+        )
+    return lines
 
 
 # Filling a folder.
@@ -300,7 +345,7 @@ def main() -> int:
         if any(row.where is None for row in rows):
             fill(ROOT, folder, rows, print)
             rows = look(lists, SourceFolder(folder), None)
-        print("\n".join(table(rows)), flush=True)
+        print("\n".join([*table(rows), *unknown(SourceFolder(folder), rows)]), flush=True)
         refuse_missing(rows, folder)
     except (
         ProvisionError, SourceError, SpackError, TableError, apt.AptError, OSError,

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import subprocess
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,40 @@ def test_the_table_says_all_that_is_needed_to_find_what_is_missing(tmp_path: Pat
     with pytest.raises(SpackError, match=r"1 of 2 sources are missing, and nothing was built"):
         given.refuse_missing(rows, tmp_path)
     given.refuse_missing(rows[:1], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("top", "found"),
+    [("openmpi-4.1.6", ("openmpi", "4.1.6")), ("NPB3.4.1", ("npb", "3.4.1")),
+     ("mvapich2-2.3.7-1", ("mvapich2", "2.3.7-1")), ("./hpl-2.3", ("hpl", "2.3")),
+     ("sources", None)],
+)  # fmt: skip
+def test_an_archive_is_of_what_its_folder_is_called(
+    tmp_path: Path, top: str, found: tuple[str, str] | None
+) -> None:
+    (tmp_path / "x").write_text("x")
+    with tarfile.open(tmp_path / "archive", "w:xz") as archive:
+        archive.add(tmp_path / "x", f"{top}/x")
+    assert given.identified(tmp_path / "archive") == found
+    (tmp_path / "archive").write_bytes(b"\x1f\x8b and no archive")
+    assert given.identified(tmp_path / "archive") is None
+
+
+def test_an_archive_of_another_digest_is_told_with_what_to_add(tmp_path: Path) -> None:
+    folder = tmp_path / "sources"
+    folder.mkdir()
+    (tmp_path / "x").write_text("x")
+    for name in ("hpl-2.3", "other-1"):
+        with tarfile.open(folder / f"{name}.tar", "w") as archive:
+            archive.add(tmp_path / "x", f"{name}/x")
+    rows = [given.SourceRow(wanted("a" * 64, package="hpl", version="2.3"), None)]
+    (line,) = given.unknown(given.SourceFolder(folder), rows)
+    assert "hpl-2.3.tar is hpl 2.3 by the folder in it" in line
+    digest_of = sources.sha256_of(folder / "hpl-2.3.tar")
+    assert f'version("2.3-given", sha256="{digest_of}"' in line
+    # What is asked for by its digest needs no word.
+    rows = [given.SourceRow(wanted(digest_of, package="hpl", version="2.3"), "have")]
+    assert given.unknown(given.SourceFolder(folder), rows) == []
 
 
 def test_nothing_is_built_where_a_source_is_missing(
