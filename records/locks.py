@@ -30,6 +30,8 @@ FRESH_S = 2.0
 #: The kernel's list of locks; and longer than this, in seconds, a lock is not expected to be held.
 LISTED = Path("/proc/locks")
 LONG_S = 24 * 3600.0
+#: Of more processes than this that share a lock, the others are only counted.
+MOST_NAMED = 8
 
 
 class LockHeld(Exception):
@@ -188,7 +190,12 @@ def by_the_kernel(descriptor: int) -> str:
     device = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
     try:
         held = [line.split() for line in LISTED.read_text().splitlines()]
-        [pid] = {int(one[4]) for one in held if one[1] == "FLOCK" and one[5] == device}
+        holders = {int(one[4]) for one in held if one[1] == "FLOCK" and one[5] == device}
+        if len(holders) > 1:
+            # The note is of whoever came last, who may have gone before the others.
+            pids = ", ".join(map(str, sorted(holders)[:MOST_NAMED]))
+            return f"; by the kernel {len(holders)} processes share it: {pids}"
+        [pid] = holders
         owner = (processes.PROC / str(pid)).stat().st_uid
         up = float((processes.PROC / "uptime").read_text().split()[0])
         age = up - processes.started(processes.stat_of(pid)) / os.sysconf("SC_CLK_TCK")

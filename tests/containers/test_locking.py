@@ -2,7 +2,10 @@
 
 import os
 import shutil
+import sys
+from contextlib import ExitStack
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import pytest
 
@@ -146,6 +149,31 @@ def test_who_holds_a_lock_is_told_by_the_kernel_and_not_by_its_note(
         with pytest.raises(LockHeld) as caught, exclusive(lock, "another"):
             pass
         assert str(caught.value) == "process 1 of root"
+
+
+def test_all_who_share_a_lock_are_told(tmp_path: Path) -> None:
+    """The note is of whoever came last, who may have ended before the others."""
+    lock = tmp_path / "machine"
+    lock.write_text("build, process 1 of another")
+    share = (
+        "import fcntl, sys; held = open(sys.argv[1]); fcntl.flock(held, fcntl.LOCK_SH);"
+        "print(flush=True); input()"
+    )
+    with ExitStack() as running:
+        pids = []
+        for _ in range(2):
+            one = running.enter_context(
+                Popen([sys.executable, "-c", share, lock], stdin=PIPE, stdout=PIPE)
+            )
+            running.callback(one.kill)
+            assert one.stdout and one.stdout.readline()
+            pids.append(one.pid)
+        with pytest.raises(LockHeld) as caught, exclusive(lock, "another"):
+            pass
+        first, second = sorted(pids)
+        assert str(caught.value) == (
+            f"build, process 1 of another; by the kernel 2 processes share it: {first}, {second}"
+        )
 
 
 def test_the_cluster_in_a_box_and_the_rest_of_the_machine_keep_each_other_out(
