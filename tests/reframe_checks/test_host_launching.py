@@ -258,7 +258,7 @@ def test_reframe_starts_what_the_site_names(stand_in: StandIn, by_mpirun: list[s
     assert f"\n{started}{quoted(*guard('.'), INTO_CONTAINER)} " in script
     # Ranks are in containers of their own, as those that srun starts.
     assert "--no-home" in script and "--pid" not in script
-    assert "launch_tmp= launch_memory=\n" in script
+    assert "launch_tmp= launch_memory= launch_files=\n" in script
     assert "--sharens" in script
 
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reframe.core.exceptions import SanityError
 
-from containers.apptainer import guard, mount_option
+from containers.apptainer import guard, mount_option, without_terminals
 from containers.guarded import BEFORE_DEV, MEMORY
 from reframe_checks.mixins.job_script import (
     OWN_MEMORY,
@@ -71,6 +71,7 @@ def test_so_does_what_starts_a_container(words: list[str], tmp_path: Path) -> No
     asked = [
         "exec",
         *([memory] if guard() else []),
+        *without_terminals(),
         mount,
         *words,
         "--pwd",
