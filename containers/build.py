@@ -187,7 +187,9 @@ def make_image(
             arguments["flags"] = spack_image.FLAGS
             arguments["implementation"] = name
             built = spack_environment.cache_of(root, recipe.bases[0])
-            binds = spack_environment.tool_binds(root, found, built)
+            stage = scratch / "stage"
+            stage.mkdir()
+            binds = [*spack_environment.tool_binds(root, found, built), f"{stage}:/mnt/stage"]
         else:
             staging.stage(recipe, scratch / "staging", files, built_utc)
             arguments["compiler"] = recipe.implementation.compiler

@@ -51,7 +51,8 @@ SCOPE: dict[str, dict[str, Any]] = {
     "config.yaml": {
         "config": {
             "install_tree": {"root": "/opt/software"},
-            "build_stage": ["/tmp/spack-stage"],
+            # A build has a folder of its own here: the base's /tmp is the machine's.
+            "build_stage": ["/mnt/stage"],
             "source_cache": "/mnt/cache/sources",
         }
     },
@@ -347,7 +348,7 @@ def tool_binds(root: Path, found: Spack, built: Path | None = None) -> list[str]
     # A folder with a place for each, bound to one that every base has: nothing is left in an image.
     places = state / "mounts"
     mirrors, folders = spack_site.in_base(spack_site.mirrors_of_site(root))
-    own = ("spack", "packages", "solver", "scope", "mirror", "cache", "built")
+    own = ("spack", "packages", "solver", "scope", "mirror", "cache", "built", "stage")
     for name in (*own, *folders.values()):
         (places / name).mkdir(parents=True, exist_ok=True)
     for folder in (scope, state / "cache", state / "mirror", state / "software"):

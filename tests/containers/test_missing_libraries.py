@@ -103,5 +103,7 @@ def test_packages_of_what_is_found_are_listed_where_everything_is(image: Path) -
 def test_the_definition_asks_in_the_run_stage_with_what_the_compile_stage_knew() -> None:
     compiled, run_stage = (PROJECT / "containers/spack.def").read_text().split("Stage: run")
     line = "missing_libraries.sh --packages /opt/software >/opt/wyeast/build/libraries"
-    assert line in compiled and "missing_libraries.sh {{ implementation }} libraries /" in run_stage
+    assert line in compiled
+    # The machine's own /tmp is there while an image is built.
+    assert "missing_libraries.sh {{ implementation }} libraries /opt /usr )" in run_stage
     assert run_stage.index("missing_libraries.sh") < run_stage.index("rm -rf /opt/wyeast/build")

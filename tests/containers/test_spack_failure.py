@@ -7,6 +7,7 @@ import pytest
 from containers import build
 from containers.apptainer import Admitted
 from containers.commands import BuildProgress, StepError
+from containers.spack import environment as spack_environment
 from containers.spack import failure
 from containers.spack import tool as spack
 from tests.containers import travelling
@@ -97,10 +98,13 @@ def test_a_build_by_spack_fails_with_these_words(
     monkeypatch.setattr("containers.sources.fetch_archive", lambda *_: tmp_path)
     admitted = Admitted(tmp_path, ())
     monkeypatch.setattr("containers.bases.admit", lambda *_: admitted)
-    monkeypatch.setattr("containers.build.command", lambda *_: ["apptainer"])
+    monkeypatch.setattr("containers.build.command", lambda *words: list(map(str, words)))
     monkeypatch.setattr("containers.spack.mirror.fill", lambda *_: None)
 
     def run_logged(words: list[str], what: str, log: Path, scratch: Path, **_: str) -> None:
+        # What it leaves unfinished goes with the build, and not into the machine's /tmp.
+        assert f"--bind={scratch}/stage:/mnt/stage" in words and (scratch / "stage").is_dir()
+        assert spack_environment.SCOPE["config.yaml"]["config"]["build_stage"] == ["/mnt/stage"]
         log.write_text(NOT_LINKED)
         raise StepError("the build failed", log)
 

@@ -13,7 +13,7 @@ class Mpich(BuiltinMpich):
     version(
         "4.0.2-debian",
         sha256="b27039f964afeb6b8a3e009c56b441cbe368c26d6d6476ad3bb7190996875860",
-        url="https://deb.debian.org/debian/pool/main/m/mpich/mpich_4.0.2.orig.tar.xz",
+        url="file:///usr/src/mpich_4.0.2.orig.tar.xz",
     )
 
     variant("patched", default=True, description="Apply what upstream mended after a release")

@@ -13,7 +13,7 @@ class Openmpi(BuiltinOpenmpi):
     version(
         "4.1.4-debian",
         sha256="ddaee7dbdb01eb4fab1fda5b5e03e8bbff026711806c095c1f39bb410f99f263",
-        url="https://deb.debian.org/debian/pool/main/o/openmpi/openmpi_4.1.4.orig.tar.xz",
+        url="file:///usr/src/openmpi_4.1.4.orig.tar.xz",
     )
 
     variant("patched", default=True, description="Apply what upstream mended after a release")
