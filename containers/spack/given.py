@@ -33,7 +33,7 @@ from containers.spack.recipes import Needed, SpackError
 from containers.table import TableError, load_table
 from records import layout
 from records.command_words import CommandWords
-from records.files import put_in_place, replacing
+from records.files import put_in_place
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: How long a server may be silent, in seconds.
@@ -148,16 +148,9 @@ def look(
                 found = given.provide(source, Path(scratch))
                 there = found is not None
                 if found is not None and target is not None:
-                    put_copy(found, target)
+                    spack_mirror.put_copy(found, target)
         rows[key] = SourceRow(source, "have" if there else None)
     return [rows[key] for key in sorted(rows)]
-
-
-def put_copy(file: Path, target: Path) -> None:
-    """Copy a file to a place, completely or not at all."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("rb") as content, replacing(target) as copy:
-        shutil.copyfileobj(content, copy)
 
 
 def table(rows: list[SourceRow]) -> list[str]:
@@ -219,7 +212,7 @@ def own_archives(root: Path, given: SourceFolder) -> None:
     for source in load_sources(root).archives.values():
         target = layout.state(root) / "downloads" / source.file
         if source.sha256 in given.files and not target.exists():
-            put_copy(given.files[source.sha256], target)
+            spack_mirror.put_copy(given.files[source.sha256], target)
 
 
 def identified(path: Path) -> tuple[str, str] | None:
@@ -341,11 +334,13 @@ def main() -> int:
             known.resolve(name)
         lists = needed_of(ROOT, found, names)
         folder.mkdir(parents=True, exist_ok=True)
-        rows = look(lists, SourceFolder(folder), None)
+        given = SourceFolder(folder)
+        rows = look(lists, given, None)
         if any(row.where is None for row in rows):
             fill(ROOT, folder, rows, print)
-            rows = look(lists, SourceFolder(folder), None)
-        print("\n".join([*table(rows), *unknown(SourceFolder(folder), rows)]), flush=True)
+            given = SourceFolder(folder)
+            rows = look(lists, given, None)
+        print("\n".join([*table(rows), *unknown(given, rows)]), flush=True)
         refuse_missing(rows, folder)
     except (
         ProvisionError, SourceError, SpackError, TableError, apt.AptError, OSError,

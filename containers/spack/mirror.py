@@ -47,10 +47,15 @@ def fill(root: Path, archives: Iterable[Path]) -> None:
 def _place(root: Path, archive: Path) -> Path:
     target = _place_of(root, sha256_of(archive))
     if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with archive.open("rb") as content, replacing(target) as file:
-            shutil.copyfileobj(content, file)
+        put_copy(archive, target)
     return target
+
+
+def put_copy(file: Path, target: Path) -> None:
+    """Copy a file to a place, completely or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("rb") as content, replacing(target) as copy:
+        shutil.copyfileobj(content, copy)
 
 
 def _place_of(root: Path, digest: str) -> Path:
