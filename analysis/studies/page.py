@@ -16,6 +16,7 @@ from analysis.tables.csv import downloads_of
 from analysis.tables.pages import page_environment
 from analysis.tables.table import PREFIXED, Column, Printed, Row, Table, file_name
 from records.campaign import manifest_of_nodes
+from records.counting import how_many
 from records.files import write_whole
 
 #: What is said of a claim with each verdict, and of several.
@@ -43,11 +44,8 @@ def tally(evaluated: list[Evaluated]) -> list[str]:
     for whose, found in answers.items():
         count = Counter(answer.verdict for answer in found)
         if found:
-            claims = "1 claim" if len(found) == 1 else f"{len(found)} claims"
-            told = [
-                f"{count[verdict]} {one if count[verdict] == 1 else more}"
-                for verdict, (one, more) in IN_WORDS.items()
-            ]
+            told = [how_many(count[verdict], *words) for verdict, words in IN_WORDS.items()]
+            claims = how_many(len(found), "claim")
             sentences.append(f"{whose}: {claims}, of which {', '.join(told)}.")
     return sentences
 
