@@ -393,7 +393,7 @@ def main() -> int:
         "--force", action="store_true", help="build even images that are up to date"
     )
     parser.add_argument(
-        "--sources", metavar="FOLDER", type=Path,
+        "--sources", metavar="FOLDER", type=spack_given.meant,
         help="where the sources are that Spack builds from: archives, patches, git repositories",
     )  # fmt: skip
     parser.add_argument(

@@ -38,6 +38,8 @@ from records.files import put_in_place
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: How long a server may be silent, in seconds.
 SILENCE = 30.0
+#: How long git may take to write one commit as a patch, in seconds.
+PATIENCE_S = 120.0
 
 #: Addresses of what a forge makes of a repository: a tag's archive, in both of the addresses that
 #: there are, a commit's, an archive that a project uploads for its tag, a patch.
@@ -46,6 +48,11 @@ RELEASE = re.compile(
     r"/(?P<name>[^/]+)/releases/download/(?P<what>[^/]+)/(?P<prefix>[^/]+)\.tar\.gz$"
 )
 PATCH = re.compile(r"/(?P<name>[^/]+)/commit/(?P<what>[0-9a-f]+)\.patch\b")
+
+
+def meant(typed: str) -> Path:
+    """Return the folder that a user has typed, whole, since Spack is elsewhere."""
+    return Path(os.path.abspath(layout.meant(typed)))
 
 
 @dataclass(frozen=True)
@@ -60,13 +67,16 @@ class SourceFolder:
     """A folder of archives, patches and repositories, under any names."""
 
     def __init__(self, folder: Path) -> None:
-        """Look at everything that is in the folder; raises SpackError where it is none."""
-        if not folder.is_dir():
-            raise SpackError(f"SOURCES={folder} is not a folder")
+        """Look at all that is in it; raises SpackError where it is no folder, or not readable."""
         self.folder = folder
         self.files: dict[str, Path] = {}
         self.repositories: dict[str, Path] = {}
-        self._look(folder)
+        try:
+            if not folder.is_dir():
+                raise SpackError(f"SOURCES={folder} is not a folder")
+            self._look(folder)
+        except OSError as error:
+            raise SpackError(f"SOURCES={folder} cannot be read: {error}") from None
 
     def _look(self, folder: Path) -> None:
         for path in sorted(folder.iterdir()):
@@ -115,12 +125,21 @@ def is_repository(path: Path) -> bool:
 
 
 def patch_of(repository: Path, commit: str, into: Path) -> Path | None:
-    """Return a commit as a patch with full names of its objects; None where it is not there."""
-    done = subprocess.run(
-        ["git", "-C", str(repository), "-c", "safe.directory=*", "format-patch", "--full-index",
-         "--no-signature", "--stdout", f"{commit}^..{commit}"],
-        capture_output=True,
-    )  # fmt: skip
+    """Return a commit as a patch with full names of its objects; None where it is not there.
+
+    Raises SpackError where git does not end.
+    """
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(repository), "-c", "safe.directory=*", "format-patch", "--full-index",
+             "--no-signature", "--stdout", f"{commit}^..{commit}"],
+            capture_output=True, timeout=PATIENCE_S,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise SpackError(
+            f"git format-patch of {commit} did not end within {PATIENCE_S:g} s in {repository}: "
+            f"put the patch itself into the folder"
+        ) from None
     if done.returncode:
         return None
     path = into / f"{commit}.patch"
@@ -324,7 +343,7 @@ def main() -> int:
     parser.add_argument("--sources", required=True, metavar="FOLDER")
     parser.add_argument("--implementations", default="", metavar="a,b")
     options = parser.parse_args()
-    folder = Path(options.sources).absolute()
+    folder = meant(options.sources)
     try:
         found = spack.provide(ROOT)
         known = load_table(ROOT)

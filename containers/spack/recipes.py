@@ -15,6 +15,8 @@ from containers.spack.tool import Spack
 
 #: Our recipes, a folder of the checkout.
 RECIPES = "spack_repo"
+#: How long Spack may take to tell, in seconds; the first time it indexes all of its recipes.
+PATIENCE_S = 900.0
 #: Run by Spack, it tells.
 QUESTION = f"{RECIPES}/wyeast/lock_sources.py"
 
@@ -58,14 +60,20 @@ def needed(root: Path, found: Spack, lock: str) -> list[Needed]:
     }
     (scope / "repos.yaml").write_text(yaml.safe_dump({"repos": repositories}, sort_keys=False))
     (scope / "asked.lock").write_text(lock)
-    done = subprocess.run(
-        [str(found.command), "-C", str(scope), "python", str(root / QUESTION),
-         str(scope / "asked.lock")],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL,
-        env={**os.environ, "SPACK_DISABLE_LOCAL_CONFIG": "1", "SPACK_PYTHON": sys.executable,
-             "SPACK_USER_CACHE_PATH": str(spack.folder(root) / "cache"),
-             "PYTHONDONTWRITEBYTECODE": "1"},
-    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            [str(found.command), "-C", str(scope), "python", str(root / QUESTION),
+             str(scope / "asked.lock")],
+            capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_S,
+            env={**os.environ, "SPACK_DISABLE_LOCAL_CONFIG": "1", "SPACK_PYTHON": sys.executable,
+                 "SPACK_USER_CACHE_PATH": str(spack.folder(root) / "cache"),
+                 "PYTHONDONTWRITEBYTECODE": "1"},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise SpackError(
+            f"Spack {found.version} did not say within {PATIENCE_S:g} s what the lock's packages "
+            f"are made of: try {found.command} spec zlib, which should answer in seconds"
+        ) from None
     if done.returncode:
         raise SpackError(
             f"Spack {found.version} cannot tell what the lock's packages are made of: "

@@ -102,6 +102,20 @@ def test_a_repository_has_its_commits_as_patches(tmp_path: Path, project: Path) 
     assert row.where == "have" and (tmp_path / "mirror" / str(source.place)).read_bytes() == made
 
 
+def test_a_git_that_does_not_answer_is_a_sentence(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexec sleep 600\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    monkeypatch.setattr(given, "PATIENCE_S", 0.3)
+    source = wanted("a" * 64, f"{FORGE}/project/commit/{'1' * 40}.patch?full_index=1", kind="patch")
+    with pytest.raises(SpackError, match=r"1111 did not end within 0\.3 s in .*project\.git: put "):
+        given.SourceFolder(project.parent).provide(source, tmp_path)
+
+
 def test_the_table_says_all_that_is_needed_to_find_what_is_missing(tmp_path: Path) -> None:
     here, missing = "a" * 64, "b" * 64
     rows = [
@@ -240,7 +254,9 @@ def test_a_folder_is_filled_from_the_distribution_first_and_by_digest_alone(
     assert [row.where for row in rows].count(None) == 1
 
 
-def test_spack_is_asked_with_our_recipes_first_and_its_words_are_passed_on(tmp_path: Path) -> None:
+def test_spack_is_asked_with_our_recipes_first_and_its_words_are_passed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = {"kind": "archive", "address": f"{FORGE}/x.tar.xz", "others": [f"{FORGE}/y.tar.xz"],
               "sha256": "a" * 64, "place": "_source-cache/x"}  # fmt: skip
     said = [{"package": "x", "version": "1", "recipe": "wyeast", "hash": "abc",
@@ -258,6 +274,10 @@ def test_spack_is_asked_with_our_recipes_first_and_its_words_are_passed_on(tmp_p
     assert text.index("wyeast:") < text.index("builtin:")
     (place / "bin/spack").write_text("#!/bin/sh\necho 'no recipe of x' >&2\nexit 1\n")
     with pytest.raises(SpackError, match=r"Spack 1\.1\.0 cannot tell .*: no recipe of x"):
+        recipes.needed(tmp_path, found, "{}")
+    (place / "bin/spack").write_text("#!/bin/sh\nexec sleep 600\n")
+    monkeypatch.setattr(recipes, "PATIENCE_S", 0.3)
+    with pytest.raises(SpackError, match=r"Spack 1\.1\.0 did not say within 0\.3 s .*spec zlib"):
         recipes.needed(tmp_path, found, "{}")
 
 

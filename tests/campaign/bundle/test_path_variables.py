@@ -21,6 +21,8 @@ from containers import installed, passphrases
 from containers.installed import PrefixError
 from containers.registry_connection import Registry, RegistryError
 from containers.sharing import registry
+from containers.spack import given
+from containers.spack.recipes import SpackError
 from containers.table import load_table
 from containers.trusted_keys import TrustError
 from documentation import __main__ as documentation
@@ -28,10 +30,11 @@ from records import layout
 from records.base import CampaignError
 from records.campaign import find_campaign
 from tests.campaign.bundle.conftest import NAME, Checkout
+from tests.containers.test_spack_given import wanted
 from tests.other_user import OTHER, in_child, needs_root
 
 PROJECT = Path(__file__).resolve().parents[3]
-ERRORS = (CampaignError, PrefixError, TrustError, RegistryError)
+ERRORS = (CampaignError, PrefixError, TrustError, RegistryError, SpackError)
 #: What else targets of the Makefile take.
 NO_PATHS = {
     "AGAIN", "ALLOW_UNSIGNED", "ALL_PAIRS", "AXES", "BOOTSTRAP", "BUDGET", "BUILDER", "CHECKS",
@@ -72,6 +75,12 @@ def lock(here: Checkout, value: str) -> object:
     return registry.wanted(here.root, source, "", value)
 
 
+def spack_sources(here: Checkout, value: str) -> None:
+    folder = given.meant(value)
+    given.refuse_missing(given.look([[wanted("0" * 64)]], given.SourceFolder(folder), None),
+                         folder)  # fmt: skip
+
+
 #: Stands in for mkdocs: it makes the folder that its settings name.
 PLAYED_MKDOCS = """#!/bin/sh
 while [ "$1" != --config-file ]; do shift; done
@@ -106,7 +115,7 @@ READ: dict[str, Callable[[Checkout, str], Any]] = {
     "PREFIX": prefix, "HOST_MPI": host_mpi, "LOCK": lock,
     "PASSPHRASE_FILE": lambda here, value: passphrases.passphrase_of("", value),
     "CAMPAIGN": lambda here, value: find_campaign(here.root, value),
-    "BUNDLE": lambda here, value: rerun.main([value, "--dry-run"]),
+    "BUNDLE": lambda here, value: rerun.main([value, "--dry-run"]), "SOURCES": spack_sources,
 }  # fmt: skip
 
 
