@@ -10,6 +10,7 @@ from records import layout
 from records.base import CampaignError
 from records.budget import left_out
 from records.campaign import is_imported, read_campaign
+from records.counting import how_many
 from records.manifest import BEGIN, FEWEST, FILE, Manifest, read_manifest
 from records.schedule import state_of
 
@@ -78,10 +79,10 @@ def expectation(root: Path, wanted: Work, rounds: int, besides: str | None = Non
     """Return a sentence on how long so many rounds will take."""
     found = last_round_like(root, wanted, besides)
     if not found:
-        return f"{rounds} round(s); an estimate follows after the first"
+        return f"{how_many(rounds, 'round')}; an estimate follows after the first"
     seconds, name = found
     return (
-        f"{rounds} round(s) will take about {duration(rounds * seconds)}: one took "
+        f"{how_many(rounds, 'round')} will take about {duration(rounds * seconds)}: one took "
         f"{duration(seconds)} "
         f"in runs/{name}"
     )
@@ -134,8 +135,8 @@ def enough_for(root: Path, wanted: Work, budget_s: float, besides: str | None = 
         )
     elif blocks >= BEGIN:
         what = (
-            f"enough for {blocks} round(s) of everything with one test at the end, but not to "
-            f"choose cells: that takes {duration(FEWEST * seconds)}"
+            f"enough for {how_many(blocks, 'round')} of everything with one test at the end, but "
+            f"not to choose cells: that takes {duration(FEWEST * seconds)}"
         )
     else:
         what = (

@@ -19,6 +19,7 @@ from containers import selection
 from records import files, layout, schedule
 from records.base import CampaignError
 from records.campaign import is_imported
+from records.counting import how_many
 from records.journal import copied_from
 from records.manifest import read_manifest
 from records.processes import END_S, end, known, name_of, processes, running_for, stat_of
@@ -199,7 +200,8 @@ def end_leftovers_of_the_dead(root: Path, site: str) -> None:
                 # It is being measured, or its site is no longer there.
                 continue
             if ended := end_all(campaign) + end_in_flight(root, campaign, manifest.site):
-                print(f"ended {ended} process(es) that runs/{campaign.name} had left running")
+                count = how_many(ended, "process", "processes")
+                print(f"ended {count} that runs/{campaign.name} had left running")
 
 
 def are_here(root: Path, *sites: str) -> bool:

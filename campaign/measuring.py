@@ -23,6 +23,7 @@ from records import files, schedule
 from records.base import CampaignError
 from records.budget import spent_s
 from records.campaign import KnownLaunches, read_campaign
+from records.counting import how_many
 from records.events import Ended, Wave
 from records.fold import State
 from records.following import following
@@ -85,7 +86,7 @@ def measure_rounds(campaign: Path, manifest: Manifest) -> bool:
         write_manifest(campaign, manifest)
         left -= 1
         if missing := missing_of(campaign, number):
-            progress.say(f"round {number}: {len(missing)} launch(es) missing")
+            progress.say(f"round {number}: {how_many(len(missing), 'launch', 'launches')} missing")
         if left:
             others = estimate.duration(left * entry.wall_s)
             took = estimate.duration(entry.wall_s)
@@ -191,7 +192,7 @@ def whole(campaign: Path, manifest: Manifest, progress: CampaignProgress) -> boo
     if missing:
         others = f" ({len(missing) - MOST_NAMED} more)" * (len(missing) > MOST_NAMED)
         progress.say(
-            f"{len(missing)} launch(es) missing{others}; measure them: "
+            f"{how_many(len(missing), 'launch', 'launches')} missing{others}; measure them: "
             f"{resume_command(campaign, manifest)}"
         )
     elif not manifest.finished_utc:

@@ -15,6 +15,7 @@ from records import files, layout, schedule
 from records.acting_user import become, owner_of
 from records.base import CampaignError
 from records.campaign import is_imported
+from records.counting import how_many
 from records.events import Resumed
 from records.fold import changed_manifest
 from records.journal import copied_from
@@ -89,11 +90,13 @@ def opened_again(campaign: Path, manifest: Manifest) -> Manifest:
     except OSError as error:
         raise CampaignError(f"{campaign} cannot be written: {error.strerror}") from None
     if again:
-        print(f"{again} launch(es) at which the campaign had stopped are measured again")
+        count = how_many(again, "launch", "launches")
+        print(f"measured again: {count} at which the campaign had stopped")
     if gone:
+        count = how_many(len(gone), "launch", "launches")
         print(
-            f"{len(gone)} launch(es) are no longer in the campaign as they were recorded and are "
-            f"measured again: {gone[0]}"
+            f"measured again: {count} no longer in the campaign as recorded, the first of them "
+            f"{gone[0]}"
         )
     return manifest.changed(finished_utc=None) if is_open(state, manifest) else manifest
 

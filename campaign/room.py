@@ -10,6 +10,7 @@ from pathlib import Path
 from campaign.estimate import Work, last_round_like
 from records import layout
 from records.base import CampaignError
+from records.counting import how_many
 from records.manifest import BEGIN, Manifest, read_manifest
 
 #: The least that a campaign needs, and a folder of stages: one or two launches of many iterations.
@@ -89,6 +90,6 @@ def refuse_too_little(root: Path, manifest: Manifest, rounds: int) -> None:
     """Raise CampaignError if there is no room for this many rounds of a campaign."""
     rounds = max(rounds, BEGIN) if manifest.design else rounds
     kept, stages = places(root, manifest.site)
-    what = f"{rounds} round(s) will take"
+    what = f"{how_many(rounds, 'round')} will take"
     refuse_less(kept, needed(root, manifest, rounds), what)
     refuse_less(stages, Room(LEAST_BYTES, LEAST_FILES), what)

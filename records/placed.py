@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from records.base import numbers_of
+from records.counting import how_many
 from records.ending import RankPlaces, by_rank
 
 #: Of each rank: the number of its node, and what it may run on, by numbers that begin anew.
@@ -31,21 +32,22 @@ class Placed:
     @property
     def words(self) -> str:
         """Return it in words, without what no kernel told."""
-        said = [f"{span(self.of_a_node)} rank(s) on {self.nodes} node(s)"]
+        said = [f"{span(self.of_a_node, 'rank')} on {how_many(self.nodes, 'node')}"]
         if self.cores_of_a_rank[1]:
-            said.append(f"each may run on {span(self.cores_of_a_rank)} core(s)")
+            said.append(f"each may run on {span(self.cores_of_a_rank, 'core')}")
         if self.sockets_of_a_node[1]:
-            said.append(f"{span(self.sockets_of_a_node)} socket(s) of a node")
+            said.append(f"{span(self.sockets_of_a_node, 'socket')} of a node")
         if self.numa_nodes_of_a_node[1]:
-            said.append(f"{span(self.numa_nodes_of_a_node)} NUMA node(s) of a node")
+            said.append(f"{span(self.numa_nodes_of_a_node, 'NUMA node')} of a node")
         if self.crowded:
-            said.append(f"{self.crowded} rank(s) share a core with another")
+            said.append(f"sharing a core with another: {how_many(self.crowded, 'rank')}")
         return ", ".join(said)
 
 
-def span(ends: tuple[int, int]) -> str:
-    """Return the least and the most in words, once where they are the same."""
-    return " to ".join(map(str, dict.fromkeys(ends)))
+def span(ends: tuple[int, int], one: str) -> str:
+    """Return the least and the most in words with what they count, once where they are the same."""
+    least, most = ends
+    return how_many(most, one) if least == most else f"{least} to {how_many(most, one)}"
 
 
 def ends_of(numbers: Iterable[int]) -> tuple[int, int]:

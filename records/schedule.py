@@ -18,6 +18,7 @@ from pathlib import Path
 from records import kept, packs
 from records.base import CampaignError, NotKept, RecordError
 from records.causes import one_line
+from records.counting import how_many
 from records.disturbance import Outside, why_again
 from records.events import (
     Begun,
@@ -137,7 +138,8 @@ class Schedule:
             self.add(Repeated(round=number, cell=cell, launches=names, cause=cause))
             for one in recorded:
                 self._put_aside(one)
-            said.append(f"the {len(names)} launch(es) of this block are measured again: {cause}")
+            count = how_many(len(names), "launch", "launches")
+            said.append(f"this block of {count} is measured again: {cause}")
         return said
 
     def plan(self, number: int, planned: Sequence[PlannedLaunch]) -> None:

@@ -32,6 +32,7 @@ from analysis.tables.table import (
 from analysis.tables.units import ratio_text
 from inference.intervals import Interval, Ratio, median, median_interval, paired_ratio
 from records.campaign import Campaign, cells_with
+from records.counting import how_many
 from records.node_rates import DgemmResult
 from records.profile import PREFIX
 from records.program_output import ProgramOutput
@@ -243,7 +244,9 @@ def block_size_sentences(rows: list[ProblemRates]) -> list[str]:
         ratios = {nb: ratio_by_rounds(rates[nb], rates[best]) for nb in sizes if nb != best}
         equal = [nb for nb, ratio in ratios.items() if not is_below(ratio)]
         parts = ", ".join(part_of_best(nb, ratio) for nb, ratio in ratios.items())
-        measured = f"over {len(whole)} implementation(s) and {len(both)} round(s)"
+        measured = (
+            f"over {how_many(len(whole), 'implementation')} and {how_many(len(both), 'round')}"
+        )
         which = f"On {p}x{q} at N={n} NB={best}"
         if equal:
             others = ", ".join(map(str, equal))

@@ -27,6 +27,7 @@ from records.acting_user import act_for
 from records.base import CampaignError, RecordError
 from records.causes import harmless, known_in, one_line, sentence_in
 from records.command_words import CommandWords
+from records.counting import how_many
 from records.files import only_owner_writes
 from records.left_behind import ends_left
 from records.node_ailments import (
@@ -156,7 +157,7 @@ def work(options: argparse.Namespace) -> int:
         found, outcome, nodes = by_nodes(site, names)
         count += say(sentences(found))
         count += say([] if outcome == "ok" else [f"{names[0]}: {outcome}"])
-        print(f"doctor: looked at {nodes} node(s)")
+        print(f"doctor: looked at {how_many(nodes, 'node')}")
     print(f"doctor: {count or 'no'} ailment(s) found on site {options.site}")
     return 1 if count else 0
 

@@ -17,6 +17,7 @@ from records import files
 from records import launch as launches
 from records.base import CampaignError, NotKept
 from records.causes import of_command, one_line
+from records.counting import how_many
 from records.events import NotStarted
 from records.processes import MARK, end_what_is_left, known, named
 from records.schedule import Schedule
@@ -111,10 +112,11 @@ class Told(TaskEventListener):  # type: ignore[misc]
         if left:
             recording.left_running = len(left)
             names = ", ".join(dict.fromkeys(map(one_line, left)))
+            count = how_many(len(left), "process", "processes")
             print(
-                f"{LEFT}{task.check.display_name} left {len(left)} process(es) running, which "
-                f"were ended: {names}", flush=True,
-            )  # fmt: skip
+                f"{LEFT}{task.check.display_name} left {count} running, ended since: {names}",
+                flush=True,
+            )
 
         if isinstance(task.check, RecordedCheck) and task.check.has_unseen_nodes():
             print(

@@ -618,7 +618,7 @@ def test_what_a_budget_is_enough_for_is_said_and_nothing_is_refused(played: Path
     said = beginning.expected(options)
     assert "the most important cells are measured, as many as fit; everything takes 2 min" in said
     wanted = estimate.Work.of(manifest)
-    assert "3 round(s) of everything with one test" in estimate.enough_for(played, wanted, 131.0)
+    assert "3 rounds of everything with one test" in estimate.enough_for(played, wanted, 131.0)
     said = "then, unless one cell takes most of a round, for what is still open"
     assert said in estimate.enough_for(played, wanted, 133.0)
     alone = manifest.changed(images={name: dict(one.facts) for name, one in

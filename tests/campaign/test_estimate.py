@@ -41,7 +41,7 @@ def test_the_last_campaign_alike_tells(tmp_path: Path) -> None:
     (tmp_path / "runs" / "20260107T000000Z-local-quick" / "manifest.json").write_text("{")
     assert last_round_like(tmp_path, wanted()) == (120.0, "20260102T000000Z-local-quick")
     assert expectation(tmp_path, wanted(), 3) == (
-        "3 round(s) will take about 6 min: one took 2 min in runs/20260102T000000Z-local-quick"
+        "3 rounds will take about 6 min: one took 2 min in runs/20260102T000000Z-local-quick"
     )
 
 
@@ -53,4 +53,4 @@ def test_a_campaign_is_not_judged_by_itself(tmp_path: Path) -> None:
 def test_nothing_is_guessed(tmp_path: Path) -> None:
     assert last_round_like(tmp_path, wanted()) is None
     said = expectation(tmp_path, wanted(), 2)
-    assert said == "2 round(s); an estimate follows after the first"
+    assert said == "2 rounds; an estimate follows after the first"

@@ -196,7 +196,7 @@ def test_a_launch_that_is_always_lost_is_missing_and_said_so(
     out = capsys.readouterr().out
     name = "round001_b_alpha-1.0"
     assert f"missing: {name}: No space left on device" in out
-    assert f"1 launch(es) missing; measure them: make run RESUME={path.name}" in out
+    assert f"1 launch missing; measure them: make run RESUME={path.name}" in out
     assert not read_manifest(path).finished_utc
     problems = {one.where: one.sentence for one in read_campaign(path).problems}
     assert problems[name] == "missing: No space left on device; RESUME measures it"
@@ -248,7 +248,7 @@ def test_equal_failures_in_a_row_stop_the_campaign_until_somebody_goes_on(
     assert {one.record.outcome for one in read_campaign(path).launches} == {"sound"}
     kept = all_in(path / "packs" / "round001.tar")
     assert sorted(kept) == sorted([*before, *before]), "what had failed is kept"
-    said = "4 launch(es) at which the campaign had stopped are measured again"
+    said = "measured again: 4 launches at which the campaign had stopped"
     assert said in capsys.readouterr().out
     state = schedule.state_of(path)
     assert state and state.stopped is None
@@ -403,8 +403,8 @@ def test_launches_that_are_deleted_are_noticed_and_measured_again(
         resume(path)
     folder.rename(path / "packs")
     assert resume(path)
-    sentence = "5 launch(es) are no longer in the campaign as they were recorded and are measured "
-    assert f"{sentence}again: round001_" in capsys.readouterr().out
+    sentence = "measured again: 5 launches no longer in the campaign as recorded, the first of"
+    assert f"{sentence} them round001_" in capsys.readouterr().out
     assert_whole(path)
     assert len((root / "starts").read_text()) == 4
 
@@ -704,13 +704,13 @@ def test_a_new_campaign_ends_what_dead_ones_left_and_nothing_of_one_that_is_meas
             leftovers.end_leftovers_of_the_dead(root, "local")
             assert [one.wait(timeout=60) for one in sleeping[:2]] == [-9, -9]
             assert sleeping[2].poll() is None
-        sentence = f"ended 2 process(es) that runs/{dead.name} had left running"
+        sentence = f"ended 2 processes that runs/{dead.name} had left running"
         assert sentence in capsys.readouterr().out
         assert (dead / FILE).read_bytes() == before, "its RESUME settles it"
         time.sleep(1 - time.time() % 1)
         new(root)
         assert sleeping[2].wait(timeout=60) == -9
-        assert "ended 1 process(es) that runs/live had left" in capsys.readouterr().out
+        assert "ended 1 process that runs/live had left" in capsys.readouterr().out
     finally:
         for one in sleeping:
             one.kill()

@@ -114,5 +114,5 @@ def test_no_secret_is_kept_and_nothing_done_outside(attacked: AttackedLaunch) ->
 
 def test_what_it_leaves_running_is_ended_with_it_and_told(attacked: AttackedLaunch) -> None:
     assert attacked.record.left_running == len(RANKS), attacked.said
-    assert "left 2 process(es) running, which were ended: sleep" in attacked.said
+    assert "left 2 processes running, ended since: sleep" in attacked.said
     assert not attacked.left

@@ -22,10 +22,10 @@ def test_it_is_said_in_words() -> None:
     found = placed(placement(*BOUND, ("b", "0-127", "0-63", "0-1", "0-3")))
     assert (found.ranks, found.nodes, found.of_a_node) == (3, 2, (1, 2))
     assert found.words == (
-        "1 to 2 rank(s) on 2 node(s), each may run on 1 to 64 core(s), 1 to 2 socket(s) of a "
-        "node, 1 to 4 NUMA node(s) of a node"
+        "1 to 2 ranks on 2 nodes, each may run on 1 to 64 cores, 1 to 2 sockets of a "
+        "node, 1 to 4 NUMA nodes of a node"
     )
-    assert placed(placement(("a", "", "", "", ""))).words == "1 rank(s) on 1 node(s)"
+    assert placed(placement(("a", "", "", "", ""))).words == "1 rank on 1 node"
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_what_a_job_left_running_on_its_nodes_is_ended_and_told(stand_in: StandI
     stand_in.label({**stand_in.labels(), "org.wyeast.pmi": "pmi2"})
     outcome = stand_in.run(*by_srun(stand_in))
     assert outcome.code == 0, outcome.text
-    assert "left 1 process(es) running, which were ended: sleep" in outcome.text
+    assert "left 1 process running, ended since: sleep" in outcome.text
     [launch] = outcome.launches
     assert launch["outcome"] == "sound" and launch["left_running"] == 1
     assert int(pid.read_text()) not in processes()

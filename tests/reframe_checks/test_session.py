@@ -172,7 +172,7 @@ def test_what_a_program_leaves_running_is_ended_before_the_next_launch_and_told(
     stand_in.variables[MARK] = str(campaign_of(stand_in))
     outcome = stand_in.run()
     assert outcome.code == 0, outcome.text
-    assert "left 1 process(es) running, which were ended: sleep" in outcome.text
+    assert "left 1 process running, ended since: sleep" in outcome.text
     assert outcome.launches[0]["left_running"] == 1
     assert int(pid.read_text()) not in processes()
 
@@ -190,7 +190,7 @@ def test_what_hides_its_environment_is_known_by_the_launchs_session(stand_in: St
     during_the_launch(stand_in, f"{leave} while [ ! -s {pid} ]; do sleep 0.01; done")
     stand_in.variables[MARK] = str(campaign_of(stand_in))
     outcome = stand_in.run()
-    assert "left 1 process(es) running, which were ended: python" in outcome.text
+    assert "left 1 process running, ended since: python" in outcome.text
     assert outcome.launches[0]["left_running"] == 1
     assert int(pid.read_text()) not in processes()
 

@@ -5,10 +5,12 @@ affects all of them alike; a launch that was disturbed alone did not have the ma
 """
 
 from collections import Counter
+from collections.abc import Sized
 from dataclasses import dataclass
 
 from analysis.tables.units import prefixed
 from records.campaign import Campaign
+from records.counting import how_many
 from records.disturbance import MARKED_SHARE
 from records.launch import LaunchRecord
 
@@ -34,30 +36,39 @@ def from_outside(campaign: Campaign) -> list[FromOutside]:
         found.append(
             FromOutside(
                 "blocks measured again",
-                f"{len(campaign.repeated)} block(s) were measured again, once, since a process was "
-                "stopped or a link lost its carrier: their first results are kept separately in "
-                "the campaign.",
+                "Measured again, once, since a process was stopped or a link lost its carrier: "
+                f"{blocks(campaign.repeated)}. The first results are kept separately in the "
+                "campaign.",
             )
         )
     if campaign.split:
         found.append(
             FromOutside(
                 "interrupted blocks",
-                f"{len(campaign.split)} block(s) were interrupted and finished by a later session: "
-                "their launches are further apart than others (column `split` of "
-                "launches.parquet).",
+                f"Interrupted, and finished by a later session: {blocks(campaign.split)}, with "
+                "launches further apart than others (column `split` of launches.parquet).",
             )
         )
     if moved := campaign.moved():
         found.append(
             FromOutside(
                 "blocks that moved",
-                f"The launches of {len(moved)} block(s) began on different nodes: what differs "
-                "between those nodes also differs between the launches (column `moved` of "
+                f"The launches of {blocks(moved)} began on different nodes: what differs between "
+                "those nodes also differs between the launches (column `moved` of "
                 "launches.parquet).",
             )
         )
     return [one for one in found if one is not None]
+
+
+def blocks(found: Sized) -> str:
+    """Return how many blocks these are, in words."""
+    return how_many(len(found), "block")
+
+
+def launches(found: Sized) -> str:
+    """Return how many launches these are, in words."""
+    return how_many(len(found), "launch", "launches")
 
 
 def limits(said: object) -> list[FromOutside]:
@@ -113,8 +124,8 @@ def stops(records: list[LaunchRecord]) -> FromOutside | None:
         return None
     return FromOutside(
         "stopped processes",
-        f"In {len(found)} launch(es) a process was stopped and continued, as in {found[0]}: "
-        "their times include the pause.",
+        f"In {launches(found)} a process was stopped and continued, as in {found[0]}: their times "
+        "include the pause.",
     )
 
 
@@ -125,8 +136,7 @@ def carriers(records: list[LaunchRecord]) -> FromOutside | None:
         return None
     return FromOutside(
         "a link went down",
-        f"During {len(found)} launch(es) a link lost or regained its carrier, as during "
-        f"{found[0]}.",
+        f"During {launches(found)} a link lost or regained its carrier, as during {found[0]}.",
     )
 
 
@@ -138,6 +148,6 @@ def leftovers(records: list[LaunchRecord]) -> FromOutside | None:
     names = ", ".join(dict.fromkeys(one.implementation for one in found))
     return FromOutside(
         "processes left running",
-        f"{len(found)} launch(es) of {names} left processes running, which were ended before the "
-        "next launch.",
+        f"{launches(found)} of {names} left processes running, which were ended before the next "
+        "launch.",
     )

@@ -37,8 +37,8 @@ def test_placements_that_differ_are_said_and_shown(tmp_path: Path) -> None:
         "Ranks were placed differently in 1 cell (PointToPoint pair=Send/Recv "
         "message_range=short), in 2 of 2 rounds: "
     )
-    assert "alpha-1.0: 2 rank(s) on 1 node(s), each may run on 1 core(s)" in sentence
-    assert "beta-2.0: 2 rank(s) on 1 node(s), each may run on 8 core(s)" in sentence
+    assert "alpha-1.0: 2 ranks on 1 node, each may run on 1 core" in sentence
+    assert "beta-2.0: 2 ranks on 1 node, each may run on 8 cores" in sentence
     assert sentence in [one.sentence for one in warnings(comparison)]
     table = placement_table(comparison)
     assert table
