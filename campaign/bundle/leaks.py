@@ -115,7 +115,9 @@ def people(folder: Path) -> dict[str, bytes]:
         if len(name) > 2 and user.pw_name not in NOBODY:
             found[f"the user name {user.pw_name}"] = BEGINS + re.escape(name) + rb"(?!\w)"
         if home.count(b"/") and len(home) > 1:
-            found[f"the home folder {user.pw_dir}"] = re.escape(home) + rb"(?![\w.-])"
+            # The kernel calls a process's own root so, whoever's home is called root, too.
+            own = rb"(?<!/proc/self)" + re.escape(home)
+            found[f"the home folder {user.pw_dir}"] = own + rb"(?![\w.-])"
     return found
 
 

@@ -52,8 +52,9 @@ NEUTRAL = (
     "proc", "sys", "dev", "bin", "etc", "lib", "lib64", "usr", "var", "opt", "rfm_workdir",
     "checkout", "home-folder", "temporary",
 )  # fmt: skip
-#: Where a path may begin: not within another one or in `Send/Recv`, but in `-L/opt`.
-BEGINS = r"(?:(?<![\w./*<+-])|(?<=\s-[A-Za-z]))"
+#: Where a path may begin: not within another one, in `Send/Recv` or in `${folder}/a`, but in
+#: `-L/opt` and in `${folder:-/opt}`.
+BEGINS = r"(?:(?<![\w./*<+}-])|(?<=\s-[A-Za-z])|(?<=:-))"
 PATH = re.compile(rf"{BEGINS}/([\w.-]+)")
 #: Where a header lists its hosts.
 HOSTS = re.compile(r'"hosts":\s*(?=\[)')
@@ -187,12 +188,16 @@ def of_machine(machine: Mapping[str, Any]) -> dict[str, Any]:
     return {**machine, "kernel_command_line": of_kernel(machine.get("kernel_command_line"))}
 
 
-def foreign_paths(texts: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each absolute path that may reveal something about a machine."""
+def foreign_paths(texts: Mapping[str, str], images: Iterable[str]) -> list[str]:
+    """Return a sentence for each absolute path that may reveal something about a machine.
+
+    That of a source that is called like an image is whoever's who has built the MPI.
+    """
+    neutral = {*NEUTRAL, *images}
     where: dict[str, str] = {}
     for name, text in texts.items():
         for found in PATH.finditer(text):
-            if found[1] not in NEUTRAL:
+            if found[1] not in neutral:
                 line = text.count("\n", 0, found.start()) + 1
                 where.setdefault(f"/{found[1]}", f"{name}:{line}")
     return [f"the path {path} is in {place}" for path, place in sorted(where.items())]
@@ -222,7 +227,7 @@ def gather(source: Path, cells: str) -> dict[str, str]:
     with_digests(texts)
     members = {name: Member(text.encode(errors="surrogateescape")) for name, text in texts.items()}
     found = [one.sentence for one in leaks.scan(members, source)]
-    if said := found + foreign_paths(texts):
+    if said := found + foreign_paths(texts, manifest.images):
         raise CampaignError(f"{'; '.join(said)}: not fit for version control; leave its cell out")
     return texts
 

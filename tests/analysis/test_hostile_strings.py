@@ -10,10 +10,10 @@ import pytest
 
 from analysis.__main__ import app
 from analysis.commands.raw import for_terminal
-from records.sample import sample_folder
 from tests.analysis.support.foreign import google, noisy
 from tests.analysis.support.hostile import EVIL, hostile
 from tests.analysis.support.in_process import analysis
+from tests.busy_campaign import busy_campaign
 
 PROJECT = Path(__file__).resolve().parents[2]
 #: Written out here, not taken from the code that is tested.
@@ -50,7 +50,7 @@ WALK: dict[str, list[list[str]]] = {
 def place(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     """Return what says where two hostile campaigns are, and a site for their references."""
     folder = tmp_path_factory.mktemp("hostile")
-    runs, sites, sample = folder / "runs", folder / "sites", sample_folder(PROJECT)
+    runs, sites, sample = folder / "runs", folder / "sites", busy_campaign()
     runs.mkdir()
     first = hostile(runs / "20260101T000000Z-local-a", sample, "1")
     second = hostile(runs / "20260102T000000Z-local-b", sample, "2")

@@ -17,12 +17,12 @@ from campaign.reference_findings import findings
 from records.archive import Member
 from records.campaign import Campaign, find_campaign, has_measured, read_campaign
 from records.kept import kept_launches, pack_files
-from records.sample import sample_folder
 from records.schedule import state_of
+from tests.busy_campaign import busy_campaign
 from tests.packed import in_packs, take_out
 
 PROJECT = Path(__file__).resolve().parents[2]
-SAMPLE = sample_folder(PROJECT)
+SAMPLE = busy_campaign()
 
 
 @pytest.fixture(scope="module")

@@ -28,14 +28,14 @@ from records.launch import Launch, read_launch
 from records.manifest import read_manifest
 from records.packs import pack_name
 from records.proof import proof_in
-from records.sample import sample_folder
 from records.values import FILE, LaunchValues, values_in
 from tests.analysis.support.large import write_large
 from tests.analysis.support.synthetic import TWICE, Synthetic
+from tests.busy_campaign import busy_campaign
 from tests.packed import in_packs, take_out
 
 PROJECT = Path(__file__).resolve().parents[2]
-SAMPLE = sample_folder(PROJECT)
+SAMPLE = busy_campaign()
 
 
 @pytest.fixture(scope="module")

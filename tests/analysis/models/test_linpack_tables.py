@@ -151,8 +151,7 @@ def test_a_block_size_that_may_be_the_best_by_chance_is_not_named() -> None:
     assert "fastest" not in sentence and "hpl_block_size" not in sentence
     [once] = block_size_sentences(rows_of(tried_sizes((1, 1, 1))))
     assert (
-        "NB=128 could not be distinguished from 64, 192 over 2 implementations and 1 round"
-        in once
+        "NB=128 could not be distinguished from 64, 192 over 2 implementations and 1 round" in once
     )
     assert "64: 0.800 (no interval), 192: 0.990 (no interval)" in once
 

@@ -16,12 +16,12 @@ from analysis.tables.parquet import write_tables
 from records.base import RecordError
 from records.campaign import read_campaign
 from records.program_output import read_program_output
-from records.sample import sample_folder
 from records.start_up import points_out_of_order, start_up_times
 from tests.analysis.support.synthetic import TWICE, Synthetic
+from tests.busy_campaign import busy_campaign
 from tests.reframe_checks.conftest import header, lines
 
-SAMPLE = sample_folder(Path(__file__).resolve().parents[3])
+SAMPLE = busy_campaign()
 LAUNCHED = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 
 

@@ -11,15 +11,15 @@ from records.communication import PingPong
 from records.files import utc_of
 from records.launch import LaunchRecord
 from records.program_output import ProgramOutput
-from records.sample import sample_folder
 from records.timed import timed_s, warm_ups_s
+from tests.busy_campaign import busy_campaign
 from tests.whole_records import launch
 
 PROJECT = Path(__file__).resolve().parents[3]
 
 
 def test_every_program_times_a_part_of_its_launch() -> None:
-    campaign = read_campaign(sample_folder(PROJECT))
+    campaign = read_campaign(busy_campaign())
     table = timed_table(campaign)
     assert table
     rows = {row.values[:2]: row.values[2:] for row in table.rows}
@@ -36,7 +36,7 @@ def test_every_program_times_a_part_of_its_launch() -> None:
 
 
 def test_iterations_count_as_often_as_they_were_timed() -> None:
-    campaign = read_campaign(sample_folder(PROJECT))
+    campaign = read_campaign(busy_campaign())
     [echo, *_] = [one for one in campaign.sound() if one.record.experiment == "EchoTest"]
     assert isinstance(echo.output, ProgramOutput)
     # The raw iterations of the launch are those that the results summarise.

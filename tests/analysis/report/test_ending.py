@@ -14,9 +14,9 @@ from analysis.report.campaign_end import MOST_LINES, beforehand, differences, en
 from analysis.report.headline import Headline, headlines
 from analysis.report.report import write_report
 from records.campaign import read_campaign
-from records.sample import sample_folder
 from tests.analysis.support.in_process import analysis
 from tests.analysis.support.synthetic import TWICE, Synthetic, Truth
+from tests.busy_campaign import busy_campaign
 
 PROJECT = Path(__file__).resolve().parents[3]
 
@@ -31,7 +31,7 @@ def of(folder: Path, **more: object) -> Comparison:
 
 @pytest.fixture(scope="module")
 def sample() -> Comparison:
-    return compare(read_campaign(sample_folder(PROJECT)))
+    return compare(read_campaign(busy_campaign()))
 
 
 def counted(one: Headline) -> tuple[int, ...]:

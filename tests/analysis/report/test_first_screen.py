@@ -21,7 +21,6 @@ from analysis.report.report import median_rows, subject_of_medians, write_report
 from analysis.tables.units import interval_text
 from inference.intervals import median
 from records.campaign import read_campaign
-from records.sample import sample_folder
 from tests.analysis.report.test_report import (
     any_report,  # noqa: F401
     browser,  # noqa: F401
@@ -30,6 +29,7 @@ from tests.analysis.report.test_report import (
     sample_report,  # noqa: F401
 )
 from tests.analysis.support.synthetic import PAIRS, SIZES, TWICE, Synthetic
+from tests.busy_campaign import busy_campaign
 
 PROJECT = Path(__file__).resolve().parents[3]
 #: How high a screen is, in px: of a desk, of a phone.
@@ -41,7 +41,7 @@ LINE = re.compile(r'class="line" x1="([\d.]+)%" x2="([\d.]+)%"')
 @pytest.fixture(scope="module")
 def sample() -> Comparison:
     """Return the comparison of the sample."""
-    return compare(read_campaign(sample_folder(PROJECT)))
+    return compare(read_campaign(busy_campaign()))
 
 
 def assert_nothing_is_cut(page: Page) -> None:

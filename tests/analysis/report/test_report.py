@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from analysis.report.report import write_report
-from records.sample import sample_folder
 from tests.analysis.support.synthetic import PAIRS, TWICE, Synthetic
+from tests.busy_campaign import busy_campaign
 
 pytestmark = pytest.mark.browser
 CHROMIUM = "/usr/bin/chromium"
@@ -19,7 +19,7 @@ CHROMIUM = "/usr/bin/chromium"
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update",
          "--disable-sync"]  # fmt: skip
-SAMPLE = sample_folder(Path(__file__).resolve().parents[3])
+SAMPLE = busy_campaign()
 AGAINST = re.compile("(beta-2.0 against alpha-1.0|openmpi-5.0.11 against mpich-5.0.2)")
 INJECTION = "<script>document.title = 'injected'</script><img src=x onerror=alert(1)>"
 

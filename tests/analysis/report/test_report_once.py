@@ -21,8 +21,9 @@ from analysis.models.start_up import parts_of
 from analysis.report.report import write_report
 from records.campaign import read_campaign
 from records.launch import read_launch
+from tests.busy_campaign import busy_campaign
 
-SAMPLE = Path(__file__).resolve().parents[3] / "runs" / "sample"
+SAMPLE = busy_campaign()
 ONCE = (compare, dgemm_in, group_table, limited_tables, models_of, one_way_times, parameters_of,
         parts_of, powers_in, profiled_cells, programs_in, rates_in, read_campaign, rows_of,
         solved_in, sweeps_of, times_in, trials_by)  # fmt: skip

@@ -20,7 +20,6 @@ from analysis.tables.csv import csv_text
 from analysis.tables.launch_names import folded
 from analysis.tables.table import Column, Row, Table
 from records.campaign import read_campaign
-from records.sample import sample_folder
 from tests.analysis.models.test_refined_sizes import campaign as refined_campaign
 from tests.analysis.report.test_report import (
     any_report,  # noqa: F401
@@ -30,6 +29,7 @@ from tests.analysis.report.test_report import (
     sample_report,  # noqa: F401
 )
 from tests.analysis.support.synthetic import TWICE, Synthetic
+from tests.busy_campaign import busy_campaign
 
 PROJECT = Path(__file__).resolve().parents[3]
 CELL = "PointToPoint_pair=Send_Recv_message_range=short"
@@ -126,7 +126,7 @@ def test_a_row_of_a_table_takes_the_launches_of_its_cell(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def sample() -> dict[str, list[dict[str, str]]]:
     """Return the rows of the sample's tables by name."""
-    campaign = read_campaign(sample_folder(PROJECT))
+    campaign = read_campaign(busy_campaign())
     tables = tables_of(compare(campaign), PROJECT)
     return {table.name: list(csv.DictReader(io.StringIO(csv_text(table)))) for table in tables}
 
@@ -185,7 +185,7 @@ def test_every_table_of_an_implementation_has_launches(
 
 def test_a_row_of_the_report_leads_to_its_own_cells() -> None:
     """Half the round trip of 0 bytes in EchoTest: nothing of any other experiment."""
-    campaign = read_campaign(sample_folder(PROJECT))
+    campaign = read_campaign(busy_campaign())
     table = parameter_table(fitted_in(campaign))
     assert table is not None
     traces = Traces(compare(campaign))

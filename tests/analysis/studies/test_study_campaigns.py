@@ -13,9 +13,9 @@ from analysis.studies.one_number import FAILS, HOLDS, IN_PART, UNTOLD
 from analysis.studies.reading import read_paper
 from analysis.studies.relations import Report
 from analysis.studies.verdicts import TESTABLE, TESTED, UNTESTABLE
-from records.sample import sample_folder
 from tests.analysis.support.in_process import analysis
 from tests.analysis.support.study_samples import PAPERS, PROJECT
+from tests.busy_campaign import busy_campaign
 
 MEASURED = ("mpich-5.0.2", "openmpi-5.0.11")
 #: Exhibits of which the sample of runs/ has launches: numbers of today have to stand there.
@@ -36,7 +36,7 @@ def taken_for(study: Study) -> dict[str, str]:
 
 def sample_as(folder: Path, names: dict[str, str]) -> Path:
     """Write the sample of runs/ with other names of its implementations."""
-    shutil.copytree(sample_folder(PROJECT), folder)
+    shutil.copytree(busy_campaign(), folder)
     for path in [folder / "manifest.json", *folder.glob("launches/*/launch.json")]:
         text = path.read_text()
         for measured, taken in names.items():

@@ -18,9 +18,10 @@ from analysis.tables.latex import named
 from analysis.tables.table import NOTHING
 from records.campaign import read_campaign
 from tests.analysis.tables.golden import golden
+from tests.busy_campaign import busy_campaign
 
 ROOT = Path(__file__).resolve().parents[3]
-SAMPLE = ROOT / "runs" / "sample"
+SAMPLE = busy_campaign()
 BEFORE = golden()
 
 

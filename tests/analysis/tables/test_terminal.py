@@ -34,9 +34,9 @@ from analysis.tables.csv import csv_text
 from analysis.tables.pages import page_environment
 from analysis.tables.table import COUNT, INTERVAL, Column, Row, Table, digests, file_name
 from records.campaign import read_campaign
-from records.sample import sample_folder
+from tests.busy_campaign import busy_campaign
 
-SAMPLE = sample_folder(Path(__file__).resolve().parents[3])
+SAMPLE = busy_campaign()
 LONG = [f"line {number}" for number in range(30)]
 
 

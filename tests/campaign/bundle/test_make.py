@@ -191,10 +191,17 @@ def test_names_of_users_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     members = {
         "campaign/a": Member(b"malice and alices"), "campaign/b": Member(b"by alice."),
         "campaign/c": Member(b"/srv/people/alice/x"), "images/d": Member(b"alice"),
+        "campaign/e": Member(b"/proc/self/root/dev/shm /proc/self/root/srv"),
     }  # fmt: skip
     assert [one.sentence for one in leaks.scan(members, tmp_path)] == [
         "the user name alice is in campaign/b:1 and in 1 more files",
         "the home folder /srv/people/alice is in campaign/c:1",
+    ]
+    root = pwd.struct_passwd(("root", "x", 0, 0, "", "/root", "/bin/sh"))
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: root)
+    members["campaign/f"] = Member(b"HOME=/root")
+    assert [one.sentence for one in leaks.scan(members, tmp_path)] == [
+        "the home folder /root is in campaign/f:1"
     ]
 
 

