@@ -1,7 +1,8 @@
 """Read what the NAS Parallel Benchmarks print, strictly: NPB's own programs and ours alike.
 
-All of them end with NPB's summary lines (`EP Benchmark Completed.`, `Class =`, …). The constants
-that a summary must agree with are those of literature/npb_verification.yaml.
+All of them end with NPB's summary lines (`EP Benchmark Completed.`, `Class =`, …), in which each
+graph of DT is a benchmark of its own (`DT_BH`). The constants that a summary must agree with are
+those of literature/npb_verification.yaml.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from records.yaml_text import from_yaml
 
 LITERATURE = Path(__file__).resolve().parent.parent / "literature" / "npb_verification.yaml"
 
-COMPLETED = re.compile(r"^ *([A-Z]{2}) Benchmark Completed\.?\s*$")
+#: NPB's DT names its class here, too: `DT_BH.S`.
+COMPLETED = re.compile(r"^ *([A-Z]{2}(?:_[A-Z]{2})?)(?:\.[A-Z])? Benchmark Completed\.?\s*$")
 LINE = re.compile(
     r"^ (Class|Size|Iterations|Time in seconds|Total processes|Active processes|Compiled procs"
     r"|Mop/s total|Mop/s/process|Operation type|Verification|Version) *= *(.*?)\s*$"
@@ -111,9 +113,14 @@ def _bt(c: dict[str, Any]) -> float:
     return float(c["iterations"] * a_step)
 
 
+def _dt(c: dict[str, Any], graph: str) -> float:
+    return float(4 * c["samples"] * c["arcs"][graph] * 1e6 / 2**20)
+
+
 #: The file's `mop_formula` of each benchmark, as operations in all.
 OPERATIONS: dict[str, Callable[[dict[str, Any]], float]] = {
     "EP": _ep, "IS": _is, "CG": _cg, "MG": _mg, "FT": _ft, "LU": _lu, "SP": _sp, "BT": _bt,
+    **{f"DT_{graph}": partial(_dt, graph=graph) for graph in ("BH", "WH", "SH")},
 }  # fmt: skip
 
 
@@ -128,9 +135,10 @@ class NpbProblem:
 
 def problem(benchmark: str, problem_class: str) -> NpbProblem:
     """Return a class of a benchmark; raises KeyError if there is no such class."""
-    constants = literature()[benchmark]["classes"][problem_class]
+    name, _, graph = benchmark.partition("_")
+    constants = literature()[name]["classes"][problem_class]
     operations = OPERATIONS[benchmark](constants)
-    match benchmark:
+    match name:
         case "EP":
             # NPB has no iterations here and prints 0.
             return NpbProblem((2 ** (constants["m"] + 1),), 0, operations)
@@ -139,6 +147,9 @@ def problem(benchmark: str, problem_class: str) -> NpbProblem:
             return NpbProblem((keys,), literature()["IS"]["iterations"], operations)
         case "CG":
             return NpbProblem((constants["na"],), constants["niter"], operations)
+        case "DT":
+            # Where others print their iterations, NPB prints the graph's nodes.
+            return NpbProblem((4 * constants["samples"],), constants["nodes"][graph], operations)
         case _:
             names = ("iterations", "nit", "niter")
             iterations = next(constants[name] for name in names if name in constants)

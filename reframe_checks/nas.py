@@ -1,4 +1,4 @@
-"""The NAS Parallel Benchmarks EP, IS, CG, MG, FT, LU, SP and BT, verified by NPB's own constants.
+"""The NAS Parallel Benchmarks EP, IS, CG, MG, FT, LU, SP, BT and DT, verified by NPB's constants.
 
 Paper: the Grendel study that Kearns 2003 cites in section 5.1, LAM against MPICH by the rate of
 NPB class B on up to 16 nodes of one processor.
@@ -13,7 +13,7 @@ from reframe.core.exceptions import SanityError
 from records.limits.plausibility import npb_rate_above_peak, npb_timed_beyond_launch
 from records.npb import problem, read_npb_output
 from reframe_checks.mixins import node_memory
-from reframe_checks.mixins.cores import cores_of_site
+from reframe_checks.mixins.cores import cores_of_site, ranks_with_processors
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import TIER, of_tier
@@ -53,63 +53,26 @@ LEAST_SECONDS = 0.5
 BYTES_PER_POINT = {"FT": 64, "MG": 27, "IS": 12, "LU": 168, "SP": 216, "BT": 368}
 
 
-@rfm.simple_test
-class Nas(Experiment):
-    """One of the NAS Parallel Benchmarks, in one class, on some ranks."""
+class NpbExperiment(Experiment):
+    """A benchmark of NPB in one class, judged by NPB's values."""
 
-    descr = "NAS Parallel Benchmarks"
     output_format = "npb"
     #: One rank to a node as far as there are nodes, as on Grendel.
     spread = True
     #: No rate of another machine could serve as a floor.
     require_reference = False
 
-    benchmark = parameter(
-        BENCHMARKS if TIER == "paper" else [one for one in BENCHMARKS if one not in SQUARE],
-        loggable=True,
-    )
-    #: NPB's class of the problem.
-    size = parameter(dict.fromkeys(size for size, _ in COMBINATIONS), loggable=True)
-    ranks = parameter(dict.fromkeys(ranks for _, ranks in COMBINATIONS), loggable=True)
-
-    @run_after("init")
-    def set_ranks(self) -> None:
-        """Start so many ranks; leave out what is not asked for in this tier."""
-        self.num_tasks = self.ranks
-        self.program = f"nas_{self.benchmark.lower()}"
+    def ask_for(self, program: str, *arguments: str) -> None:
+        """Have a program of ours solve the class, and time it for long enough."""
+        self.program = program
         self.program_arguments = [
-            "--class", self.size, "--least-seconds", str(LEAST_SECONDS)
+            "--class", self.size, "--least-seconds", str(LEAST_SECONDS), *arguments
         ]  # fmt: skip
-        self.skip_if(
-            not is_measured(self.benchmark, self.size, self.ranks),
-            f"{self.benchmark} of class {self.size} on {self.ranks} rank(s) is not in tier {TIER}",
-        )
         self.time_limit = str(of_tier(quick="5m", paper="2h"))
 
-    @run_after("setup")
-    def leave_out_what_does_not_fit(self) -> None:
-        """Leave out problems that the nodes have no memory for."""
-        points = math.prod(problem(self.benchmark, self.size).size)
-        needed = BYTES_PER_POINT.get(self.benchmark, 0) * points
-        sentence = node_memory.too_large(
-            self.benchmark, f"class {self.size}", needed, self.nodes,
-            self.site()["memory_bytes_per_node"],
-        )  # fmt: skip
-        self.skip_if(bool(sentence), str(sentence))
-
-    @run_after("setup")
-    def choose_program(self) -> None:
-        """Use NPB's own program if the image has it; it is built for one class."""
-        if self.is_official():
-            self.program = f"{self.benchmark.lower()}.{self.size}.x"
-            self.program_arguments = []
-
     def is_official(self) -> bool:
-        """Return whether the image's label says that it has NPB's own programs of it.
-
-        No builder makes those of SP and BT, whose images have ours.
-        """
-        return self.benchmark not in SQUARE and bool(self.image.labels.nas == "official")
+        """Return whether NPB's own program is measured."""
+        return False
 
     def cell_parameters(self) -> dict[str, str | int]:
         """Return what identifies the cell."""
@@ -157,3 +120,81 @@ class Nas(Experiment):
     def rate(self) -> float:
         """Return the rate that the benchmark reports, by NPB's count of operations."""
         return float(self.rate_ops)
+
+
+@rfm.simple_test
+class Nas(NpbExperiment):
+    """One of the NAS Parallel Benchmarks, in one class, on some ranks."""
+
+    descr = "NAS Parallel Benchmarks"
+
+    benchmark = parameter(
+        BENCHMARKS if TIER == "paper" else [one for one in BENCHMARKS if one not in SQUARE],
+        loggable=True,
+    )
+    #: NPB's class of the problem.
+    size = parameter(dict.fromkeys(size for size, _ in COMBINATIONS), loggable=True)
+    ranks = parameter(dict.fromkeys(ranks for _, ranks in COMBINATIONS), loggable=True)
+
+    @run_after("init")
+    def set_ranks(self) -> None:
+        """Start so many ranks; leave out what is not asked for in this tier."""
+        self.num_tasks = self.ranks
+        self.ask_for(f"nas_{self.benchmark.lower()}")
+        self.skip_if(
+            not is_measured(self.benchmark, self.size, self.ranks),
+            f"{self.benchmark} of class {self.size} on {self.ranks} rank(s) is not in tier {TIER}",
+        )
+
+    @run_after("setup")
+    def leave_out_what_does_not_fit(self) -> None:
+        """Leave out problems that the nodes have no memory for."""
+        points = math.prod(problem(self.benchmark, self.size).size)
+        needed = BYTES_PER_POINT.get(self.benchmark, 0) * points
+        sentence = node_memory.too_large(
+            self.benchmark, f"class {self.size}", needed, self.nodes,
+            self.site()["memory_bytes_per_node"],
+        )  # fmt: skip
+        self.skip_if(bool(sentence), str(sentence))
+
+    @run_after("setup")
+    def choose_program(self) -> None:
+        """Use NPB's own program if the image has it; it is built for one class."""
+        if self.is_official():
+            self.program = f"{self.benchmark.lower()}.{self.size}.x"
+            self.program_arguments = []
+
+    def is_official(self) -> bool:
+        """Return whether the image's label says that it has NPB's own programs of it.
+
+        No builder makes those of SP and BT, whose images have ours.
+        """
+        return self.benchmark not in SQUARE and bool(self.image.labels.nas == "official")
+
+
+@rfm.simple_test
+class NasTraffic(NpbExperiment):
+    """DT of the NAS Parallel Benchmarks: streams along a graph, of which each node is a rank."""
+
+    descr = "NAS Parallel Benchmarks, data traffic"
+
+    benchmark = parameter([f"DT_{graph}" for graph in ("BH", "WH", "SH")], loggable=True)
+    #: NPB's class of the problem, which decides how many nodes the graph has.
+    size = parameter(of_tier(quick=["S"], paper=["S", "W", "A", "B"]), loggable=True)
+
+    @run_after("init")
+    def set_ranks(self) -> None:
+        """Start a rank for each node of the graph."""
+        # NPB prints the nodes where others print their iterations.
+        self.num_tasks = problem(self.benchmark, self.size).iterations
+        self.ask_for("nas_dt", "--graph", self.benchmark.removeprefix("DT_"))
+
+    @run_after("setup")
+    def leave_out_oversubscription(self) -> None:
+        """Leave out more ranks than processors: waiting ranks would measure each other."""
+        processors = ranks_with_processors()
+        self.skip_if(
+            self.num_tasks > processors,
+            f"{self.benchmark} of class {self.size} needs a rank for each of {self.num_tasks} "
+            f"nodes, and the site has {processors} processor(s); it is left out",
+        )

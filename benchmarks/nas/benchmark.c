@@ -1,5 +1,6 @@
 #include "benchmark.h"
 
+#include <limits.h>
 #include <math.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -11,20 +12,21 @@
 #include "../common/clock.h"
 #include "../common/disturbances.h"
 #include "../common/placement.h"
+#include "../common/ranks_alike.h"
 #include "../common/record_pieces.h"
 #include "../common/summary.h"
 #include "../common/waiting.h"
 #include "../common/written.h"
+#include "../hpl/node_memory.h"
 
 const char *chosen_class;
-const char *const class_names[] = {"S", "W", "A", "B", "C", NULL};
-const char *const large_class_names[] = {"S", "W", "A", "B", "C", "D", "E", NULL};
+const char *const class_names[] = {"S", "W", "A", "B", "C", "D", "E", NULL};
 double least_seconds;
 
 size_t class_index(void)
 {
     size_t index = 0;
-    while (index + 1 < LARGE_CLASSES && strcmp(large_class_names[index], chosen_class) != 0)
+    while (index + 1 < CLASSES && strcmp(class_names[index], chosen_class) != 0)
         index++;
     return index;
 }
@@ -62,7 +64,44 @@ void begin_benchmark(const program_description *program, const char *benchmark, 
     begin_waiting();
 }
 
-static void *demand(const program_description *program, void *memory, size_t count, size_t bytes)
+/* What the ranks of a host ask for together, and how far that is above what the host may give. */
+typedef struct {
+    double lacking;
+    int rank;
+} lack;
+
+void refuse_too_much(const program_description *program, demand own)
+{
+    int ranks;
+    lack mine = {0.0, 0}, worst;
+    double counted = 0.0, asked = 0.0;
+    complaint about = {""};
+    MPI_Comm_rank(MPI_COMM_WORLD, &mine.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Allreduce(&own.most_counted, &counted, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    if (counted > INT_MAX) {
+        complain(&about, "class %s on %d rank(s): one counts %.0f elements for MPI in one call, more "
+                 "than the %d that it can: use more ranks", chosen_class, ranks, counted, INT_MAX);
+        leave_together(program->name, about.text, EXIT_USAGE);
+    }
+    rank_place here;
+    ranks_alike of_host;
+    find_place(&here);
+    find_alike(&of_host, here.host);
+    MPI_Allreduce(&own.bytes, &asked, 1, MPI_DOUBLE, MPI_SUM, of_host.sharing);
+    free_alike(&of_host);
+    const double allowed = memory_of_node();
+    mine.lacking = asked - allowed;
+    MPI_Allreduce(&mine, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
+    if (worst.lacking <= 0.0)
+        return;
+    complain(&about, "class %s on %d rank(s) needs at least %.2f GB of memory on host %s, which has "
+             "%.2f GB: use more nodes", chosen_class, ranks, asked / 1e9, here.host, allowed / 1e9);
+    MPI_Bcast(about.text, (int)sizeof about.text, MPI_CHAR, worst.rank, MPI_COMM_WORLD);
+    leave_together(program->name, about.text, EXIT_USAGE);
+}
+
+static void *demanded(const program_description *program, void *memory, size_t count, size_t bytes)
 {
     if (!memory) {
         complaint about;
@@ -75,7 +114,7 @@ static void *demand(const program_description *program, void *memory, size_t cou
 void *reserve(const program_description *program, size_t count, size_t bytes)
 {
     const int fits = count <= SIZE_MAX / bytes;
-    void *memory = demand(program, fits ? malloc(count ? count * bytes : 1) : NULL, count, bytes);
+    void *memory = demanded(program, fits ? malloc(count ? count * bytes : 1) : NULL, count, bytes);
     memset(memory, 0, count * bytes);
     return memory;
 }
@@ -83,7 +122,7 @@ void *reserve(const program_description *program, size_t count, size_t bytes)
 void *reserve_huge(const program_description *program, size_t count, size_t bytes)
 {
     const int fits = count <= SIZE_MAX / bytes;
-    return demand(program, fits ? on_huge_pages(count * bytes) : NULL, count, bytes);
+    return demanded(program, fits ? on_huge_pages(count * bytes) : NULL, count, bytes);
 }
 
 /* The seconds that the section takes now, by the slowest rank; on rank 0. */
@@ -119,11 +158,6 @@ static double median(const section_times *times)
 {
     double scratch[MOST_TIMES];
     return summarise(times->seconds, (size_t)times->count, scratch).median;
-}
-
-long long first_of_part(long long n, int parts, int which)
-{
-    return n / parts * which + n % parts * which / parts;
 }
 
 /* Write what is wrong; the sentence of the first goes to stderr at the end. */

@@ -11,12 +11,11 @@
 
 /* The row of a program's table of options for the class. */
 extern const char *chosen_class;
-extern const char *const class_names[], *const large_class_names[];
+extern const char *const class_names[];
 #define CLASS_OPTION_OF(known)                                                                     \
     {.name = "class", .kind = OPTION_CHOICE, .value = &chosen_class, .initial = "S",               \
      .names = (known), .help = "the size of the problem, as NPB defines it"}
 #define CLASS_OPTION CLASS_OPTION_OF(class_names)
-#define LARGE_CLASS_OPTION CLASS_OPTION_OF(large_class_names)
 
 /* The row for how long the timed section is repeated: NPB has it once, which in small classes is one
  * time of milliseconds, at the mercy of a single interruption. */
@@ -33,6 +32,16 @@ size_t class_index(void);
 void begin_benchmark(const program_description *program, const char *benchmark, int *argc,
                      char ***argv);
 
+/* What this rank is about to ask for: bytes of memory at least, and how many elements it counts for
+ * MPI at most in one call. */
+typedef struct {
+    double bytes, most_counted;
+} demand;
+
+/* End the program with a sentence, before anything is reserved, where the ranks of a host ask for more
+ * memory than that may give, or a rank counts more than an int of MPI holds. Every rank calls it. */
+void refuse_too_much(const program_description *program, demand own);
+
 /* Touched memory for so many things; where there is none the program ends. */
 void *reserve(const program_description *program, size_t count, size_t bytes);
 
@@ -42,7 +51,10 @@ void *reserve_huge(const program_description *program, size_t count, size_t byte
 
 /* The part of n things that part number `which` of `parts` has: its first one, for which = parts
  * the end. */
-long long first_of_part(long long n, int parts, int which);
+static inline long long first_of_part(long long n, int parts, int which)
+{
+    return n / parts * which + n % parts * which / parts;
+}
 
 typedef struct {
     int compared, failed;
@@ -74,7 +86,7 @@ typedef struct {
 void time_section(const timed_part *part, void *solver, section_times *times, verification *v);
 
 typedef struct {
-    const char *benchmark; /* Two capital letters. */
+    const char *benchmark; /* Two capital letters; of DT also those of its graph. */
     long long size[3];     /* Of the problem; one number or three, as NPB prints it. */
     int iterations;
     double operations; /* By NPB's count, in all. */

@@ -12,7 +12,7 @@
 enum { STEPS_OF_A_SOLUTION = 25, MOVE_TAG = 1, SUM_TAG = 2 };
 #define SMALLEST_EIGENVALUE 0.1 /* rcond */
 
-static const option options[] = {LARGE_CLASS_OPTION, REPETITION_OPTION};
+static const option options[] = {CLASS_OPTION, REPETITION_OPTION};
 static const program_description program = {
     "nas_cg",
     "nas_cg: CG of the NAS Parallel Benchmarks, with NPB's summary lines.\n"
@@ -188,6 +188,7 @@ static void set_up(solver *s)
     s->matrix.end_row = piece_start(s, (s->row + 1) * s->columns);
     s->matrix.first_column = piece_start(s, s->column * s->rows);
     s->matrix.end_column = piece_start(s, (s->column + 1) * s->rows);
+    refuse_too_much(&program, demand_of_matrix(&s->matrix, reference->order, reference->nonzeros));
     make_matrix(&program, &s->matrix, reference->order, reference->nonzeros, SMALLEST_EIGENVALUE,
                 reference->shift);
     const size_t own = (size_t)s->own, columns = (size_t)s->columns, size = sizeof(double);

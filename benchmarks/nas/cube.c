@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "benchmark.h"
-
 /* With fewer points in a dimension it takes longer to exchange a border than to do all alone. */
 enum { FEWEST_POINTS = 4 };
 
@@ -13,10 +11,10 @@ static int rank_at(const rank_grid *g, const int place[DIMENSIONS])
     return (place[2] * g->parts[1] + place[1]) * g->parts[0] + place[0];
 }
 
-int lay_out_ranks(const program_description *program, rank_grid *g, int points)
+int divide_cube(rank_grid *g, int points, int rank, int ranks)
 {
-    MPI_Comm_rank(MPI_COMM_WORLD, &g->rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &g->ranks);
+    g->rank = rank;
+    g->ranks = ranks;
     int left = g->ranks;
     for (int d = 0; d < DIMENSIONS; d++)
         g->parts[d] = 1;
@@ -24,7 +22,6 @@ int lay_out_ranks(const program_description *program, rank_grid *g, int points)
     for (int d = DIMENSIONS - 1; left > 1; d = (d + DIMENSIONS - 1) % DIMENSIONS, left /= 2)
         g->parts[d] *= 2;
     int rest = g->rank;
-    size_t largest = 1;
     for (int d = 0; d < DIMENSIONS; d++) {
         g->place[d] = rest % g->parts[d];
         rest /= g->parts[d];
@@ -32,10 +29,6 @@ int lay_out_ranks(const program_description *program, rank_grid *g, int points)
     for (int d = 0; d < DIMENSIONS; d++) {
         if (points / g->parts[d] < 2)
             return -1;
-        size_t face = 1;
-        for (int e = 0; e < DIMENSIONS; e++)
-            face *= e == d ? 1 : (size_t)(points / g->parts[e] + 2);
-        largest = face > largest ? face : largest;
         for (int high = 0; high < 2; high++) {
             int there[DIMENSIONS];
             memcpy(there, g->place, sizeof there);
@@ -43,11 +36,28 @@ int lay_out_ranks(const program_description *program, rank_grid *g, int points)
             g->neighbour[d][high] = rank_at(g, there);
         }
     }
+    return 0;
+}
+
+static size_t largest_face(const rank_grid *g, int points)
+{
+    size_t largest = 1;
+    for (int d = 0; d < DIMENSIONS; d++) {
+        size_t face = 1;
+        for (int e = 0; e < DIMENSIONS; e++)
+            face *= e == d ? 1 : (size_t)(points / g->parts[e] + 2);
+        largest = face > largest ? face : largest;
+    }
+    return largest;
+}
+
+void reserve_faces(const program_description *program, rank_grid *g, int points)
+{
+    const size_t largest = largest_face(g, points);
     for (int high = 0; high < 2; high++) {
         g->sent[high] = reserve(program, largest, sizeof(double));
         g->received[high] = reserve(program, largest, sizeof(double));
     }
-    return 0;
 }
 
 void free_ranks(rank_grid *g)
@@ -161,4 +171,12 @@ void gather_cube(const rank_grid *g, const cube *whole, double *part, double *ro
                                    (size_t)(place[1] * own[1] + y + 1) * whole->row +
                                    (size_t)(place[0] * own[0] + 1),
                                from, (size_t)own[0] * sizeof *from);
+}
+
+demand demand_of_cubes(const rank_grid *g, int points)
+{
+    double numbers = (double)make_cube(g, points, 1).all;
+    for (int n = points; n >= 2; n /= 2)
+        numbers += 2.0 * (double)make_cube(g, n, n == points).all;
+    return (demand){numbers * sizeof(double), (double)largest_face(g, points)};
 }

@@ -5,7 +5,7 @@
 #include <mpi.h>
 #include <stddef.h>
 
-#include "../common/options.h"
+#include "benchmark.h"
 
 enum { DIMENSIONS = 3 }; /* x, y, z; points that differ in x are next to each other. */
 
@@ -26,9 +26,10 @@ typedef struct {
     size_t row, plane, all; /* Elements from one row to the next, … and in all, with the border. */
 } cube;
 
-/* Lay the ranks out for a cube; they are a power of two. Returns -1 where each rank would have fewer
- * than two points in some dimension. */
-int lay_out_ranks(const program_description *program, rank_grid *g, int points);
+/* Lay one of so many ranks out for a cube; they are a power of two. Returns -1 where each rank would
+ * have fewer than two points in some dimension. */
+int divide_cube(rank_grid *g, int points, int rank, int ranks);
+void reserve_faces(const program_description *program, rank_grid *g, int points);
 void free_ranks(rank_grid *g);
 
 /* Describe a cube of a level. */
@@ -40,5 +41,9 @@ void exchange_border(const rank_grid *g, const cube *c, double *values);
 /* Make a whole cube on every rank of parts that the ranks have without borders, all of equal size;
  * `room` has space for all of them. */
 void gather_cube(const rank_grid *g, const cube *whole, double *part, double *room, double *values);
+
+/* What a rank of a multigrid of this cube asks for: the right side, and the solution and the residual of
+ * each level. */
+demand demand_of_cubes(const rank_grid *g, int points);
 
 #endif

@@ -13,7 +13,7 @@
 /* Ranks share the pairs in batches, and a rank works in pieces that stay in the cache. */
 enum { LOG2_BATCH = 16, PAIRS_OF_A_PIECE = 1024, LANES = 8 };
 
-static const option options[] = {LARGE_CLASS_OPTION, REPETITION_OPTION};
+static const option options[] = {CLASS_OPTION, REPETITION_OPTION};
 static const program_description program = {
     "nas_ep",
     "nas_ep: EP of the NAS Parallel Benchmarks, with NPB's summary lines.\n"

@@ -16,8 +16,7 @@ static const double polynomials[UNKNOWNS][13] = {
     {5.0, 4.0, 3.0, 2.0, 0.1, 0.4, 0.3, 0.05, 0.04, 0.03, 0.1, 0.3, 0.2},
 };
 
-void make_flow(const program_description *program, flow *f, const int points[3],
-               const int first[3], const int own[3])
+void describe_flow(flow *f, const int points[3], const int first[3], const int own[3])
 {
     ptrdiff_t along[3];
     for (int d = 0; d < 3; d++) {
@@ -33,11 +32,30 @@ void make_flow(const program_description *program, flow *f, const int points[3],
     f->row = along[0];
     f->plane = along[1] * UNKNOWNS * f->row;
     f->derived_plane = along[1] * DERIVED * f->row;
-    const size_t all = (size_t)(along[2] * f->plane);
+}
+
+static size_t planes_of(const flow *f)
+{
+    return (size_t)f->own[2] + 2 * GHOSTS;
+}
+
+size_t numbers_of_u(const flow *f)
+{
+    return planes_of(f) * (size_t)f->plane;
+}
+
+size_t numbers_of_flow(const flow *f)
+{
+    return 3 * numbers_of_u(f) + planes_of(f) * (size_t)f->derived_plane;
+}
+
+void reserve_flow(const program_description *program, flow *f)
+{
+    const size_t all = numbers_of_u(f);
     f->u = reserve(program, all, sizeof(double));
     f->residual = reserve(program, all, sizeof(double));
     f->forcing = reserve(program, all, sizeof(double));
-    f->derived = reserve(program, (size_t)(along[2] * f->derived_plane), sizeof(double));
+    f->derived = reserve(program, planes_of(f) * (size_t)f->derived_plane, sizeof(double));
 }
 
 void free_flow(flow *f)
@@ -124,7 +142,7 @@ void begin_flow(flow *f)
 void make_forcing(flow *f)
 {
     set_states(f, exact_state);
-    const size_t bytes = (size_t)((f->own[2] + 2 * GHOSTS) * f->plane) * sizeof(double);
+    const size_t bytes = numbers_of_u(f) * sizeof(double);
     memset(f->forcing, 0, bytes);
     renew_derived(f);
     take_flow_residual(f);

@@ -34,9 +34,12 @@ typedef struct {
     double *u, *residual, *forcing, *derived;
 } flow;
 
-/* Describe a block and reserve its memory. */
-void make_flow(const program_description *program, flow *f, const int points[3],
-               const int first[3], const int own[3]);
+/* Describe a block; reserve its memory. */
+void describe_flow(flow *f, const int points[3], const int first[3], const int own[3]);
+void reserve_flow(const program_description *program, flow *f);
+/* The numbers that this is, and those of u alone. */
+size_t numbers_of_flow(const flow *f);
+size_t numbers_of_u(const flow *f);
 void free_flow(flow *f);
 
 /* Where a row of the first unknown begins: its point 0 in x. */

@@ -23,12 +23,10 @@ static int parts_in_x(int ranks)
     return parts;
 }
 
-int lay_out_wave(const program_description *program, wave *w, flow *f, const int points[3],
-                 double time_step)
+int divide_wave(wave *w, flow *f, const int points[3], int rank, int ranks)
 {
-    MPI_Comm_rank(MPI_COMM_WORLD, &w->rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &w->ranks);
-    w->time_step = time_step;
+    w->rank = rank;
+    w->ranks = ranks;
     w->parts[0] = parts_in_x(w->ranks);
     w->parts[1] = w->ranks / w->parts[0];
     w->place[0] = w->rank % w->parts[0];
@@ -43,15 +41,37 @@ int lay_out_wave(const program_description *program, wave *w, flow *f, const int
         w->neighbour[d][0] = w->place[d] > 0 ? w->rank - step : MPI_PROC_NULL;
         w->neighbour[d][1] = w->place[d] + 1 < w->parts[d] ? w->rank + step : MPI_PROC_NULL;
     }
-    make_flow(program, f, points, first, own);
-    const size_t most = GHOSTS * UNKNOWNS * (size_t)points[2] *
-                        (size_t)(own[0] > own[1] ? own[0] : own[1]);
+    describe_flow(f, points, first, own);
+    return 0;
+}
+
+static size_t numbers_of_border(const flow *f)
+{
+    return GHOSTS * UNKNOWNS * (size_t)f->points[2] *
+           (size_t)(f->own[0] > f->own[1] ? f->own[0] : f->own[1]);
+}
+
+static size_t numbers_of_line(const flow *f)
+{
+    return (size_t)(LINES * f->row);
+}
+
+demand demand_of_wave(const flow *f)
+{
+    const double border = (double)numbers_of_border(f);
+    const double all = (double)numbers_of_flow(f) + 4.0 * border + (double)numbers_of_line(f);
+    return (demand){all * sizeof(double), border};
+}
+
+void reserve_wave(const program_description *program, wave *w, flow *f)
+{
+    reserve_flow(program, f);
+    const size_t most = numbers_of_border(f);
     for (int side = 0; side < 2; side++) {
         w->sent[side] = reserve(program, most, sizeof(double));
         w->received[side] = reserve(program, most, sizeof(double));
     }
-    w->line = reserve(program, (size_t)(LINES * f->row), sizeof(double));
-    return 0;
+    w->line = reserve(program, numbers_of_line(f), sizeof(double));
 }
 
 void free_wave(wave *w)

@@ -15,10 +15,12 @@ typedef struct {
     double *line;                  /* Room for what a row needs of each of its points. */
 } wave;
 
-/* Lay the ranks out, and make this rank's block. Returns -1 where a rank would have fewer points in
- * x or y than its neighbours need of it. */
-int lay_out_wave(const program_description *program, wave *w, flow *f, const int points[3],
-                 double time_step);
+/* Lay one of so many ranks out, and describe its block. Returns -1 where a rank would have fewer points
+ * in x or y than its neighbours need of it. */
+int divide_wave(wave *w, flow *f, const int points[3], int rank, int ranks);
+/* What it asks for. */
+demand demand_of_wave(const flow *f);
+void reserve_wave(const program_description *program, wave *w, flow *f);
 void free_wave(wave *w);
 
 /* Fetch the neighbours' points, and derive what follows from u. */

@@ -186,12 +186,14 @@ static void set_up(heat *h)
     const int *n = h->reference->points;
     int ranks;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (lay_out_pencils(&program, &h->box, n)) {
+    if (divide_pencils(&h->box, n, h->rank, ranks)) {
         complaint about;
         complain(&about, "%d ranks: the %d x %d x %d points of class %s cannot be divided so",
                  ranks, n[0], n[1], n[2], chosen_class);
         leave_together(program.name, about.text, EXIT_USAGE);
     }
+    refuse_too_much(&program, demand_of_pencils(&h->box));
+    lay_out_pencils(&program, &h->box);
     const size_t most = 2 * most_numbers(&h->box);
     h->spectrum = reserve(&program, most, sizeof(double));
     h->field = reserve(&program, most, sizeof(double));

@@ -12,13 +12,20 @@ typedef struct {
 static void set_up(solver_in_turn *s)
 {
     const int *n = s->reference->points;
-    if (lay_out_partition(s->scheme->program, &s->p, n)) {
+    int rank, ranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (divide_partition(&s->p, n, rank, ranks)) {
         complaint about;
         complain(&about, "%d ranks: must be a square number, and leave each block of the %d x %d x "
                  "%d points of class %s two in each direction",
                  s->p.ranks, n[0], n[1], n[2], chosen_class);
         leave_together(s->scheme->program->name, about.text, EXIT_USAGE);
     }
+    s->p.blocks = reserve(s->scheme->program, (size_t)s->p.parts, sizeof *s->p.blocks);
+    describe_blocks(&s->p, n);
+    refuse_too_much(s->scheme->program, demand_of_lines(&s->p, n, s->scheme->solver));
+    reserve_partition(s->scheme->program, &s->p, n);
     s->room = make_line_room(s->scheme->program, &s->p, s->scheme->solver);
     for (int i = 0; i < s->p.parts; i++)
         make_forcing(&s->p.blocks[i]);

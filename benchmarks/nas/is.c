@@ -1,17 +1,18 @@
 /* IS: rank integer keys by sorting them into buckets (RNR-94-007, section 2.6). Its messages are one
  * exchange of all keys between all ranks in an iteration. */
+#include <limits.h>
 #include <mpi.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../common/leaving.h"
 #include "benchmark.h"
-#include "random_numbers.h"
+#include "keys.h"
 
 /* The first rank changes keys up to this place. */
 enum { CHANGED_KEYS = 2 * IS_ITERATIONS + 1 };
+#define KEY_SUM_MASK ((1LL << 40) - 1)
 
 static const option options[] = {CLASS_OPTION, REPETITION_OPTION};
 static const program_description program = {
@@ -29,29 +30,18 @@ typedef struct {
     int *keys;     /* As drawn, in their order. */
     int *sent;     /* The same by buckets. */
     int *received; /* Those of this rank's buckets. */
-    int received_keys, room;
+    int received_keys;
+    size_t room;
     long long *mine_of_bucket, *all_of_bucket; /* And the test keys behind them. */
     int *start_of_bucket, *first_bucket;       /* first_bucket: of each rank, and an end. */
     int *send_counts, *send_starts, *receive_counts, *receive_starts;
-    int smallest;         /* Key that this rank has buckets for. */
+    unsigned smallest;    /* Key that this rank has buckets for. */
     int *not_above;       /* Of each of these: how many of its keys are not above it. */
     size_t key_values;    /* How many these are, and how many there is room for. */
     size_t value_room;
     long long keys_below; /* On lower ranks. */
     long long test_rank[IS_ITERATIONS + 1][IS_TEST_KEYS];
 } sorting;
-
-static void draw_keys(sorting *s)
-{
-    const double quarter = (double)(1 << s->reference->log2_largest_key) / 4.0;
-    uint64_t x = random_after(RANDOM_SEED, (uint64_t)s->first_key * 4);
-    for (int i = 0; i < s->own_keys; i++) {
-        double sum = 0.0;
-        for (int j = 0; j < 4; j++)
-            sum += uniform(x = next_random(x));
-        s->keys[i] = (int)(quarter * sum);
-    }
-}
 
 /* Count the keys of each bucket, here and everywhere, and find the values of the test keys. */
 static void count_buckets(sorting *s)
@@ -84,7 +74,7 @@ static void share_buckets(sorting *s)
             before += s->all_of_bucket[bucket++];
     }
     s->first_bucket[s->ranks] = bucket = s->buckets;
-    s->smallest = s->first_bucket[s->rank] << s->shift;
+    s->smallest = (unsigned)s->first_bucket[s->rank] << s->shift;
     s->key_values =
         (size_t)(s->first_bucket[s->rank + 1] - s->first_bucket[s->rank]) << s->shift;
 }
@@ -120,15 +110,20 @@ static void *grown(void *memory, size_t count)
 
 static void exchange_keys(sorting *s)
 {
+    long long received_keys = 0;
     MPI_Alltoall(s->send_counts, 1, MPI_INT, s->receive_counts, 1, MPI_INT, MPI_COMM_WORLD);
-    s->received_keys = 0;
     for (int rank = 0; rank < s->ranks; rank++) {
-        s->receive_starts[rank] = s->received_keys;
-        s->received_keys += s->receive_counts[rank];
+        s->receive_starts[rank] = (int)received_keys;
+        received_keys += s->receive_counts[rank];
+        /* Whole buckets come, so that it can be more than a rank's own keys. */
+        if (received_keys > INT_MAX)
+            leave_at_once(program.name, "a rank's buckets have more keys than MPI counts: use more "
+                                        "ranks");
     }
-    if (s->received_keys > s->room) {
-        s->room = s->received_keys + IS_ITERATIONS * CHANGED_KEYS;
-        s->received = grown(s->received, (size_t)s->room);
+    s->received_keys = (int)received_keys;
+    if ((size_t)received_keys > s->room) {
+        s->room = (size_t)received_keys + IS_ITERATIONS * CHANGED_KEYS;
+        s->received = grown(s->received, s->room);
     }
     MPI_Alltoallv(s->sent, s->send_counts, s->send_starts, MPI_INT, s->received,
                   s->receive_counts, s->receive_starts, MPI_INT, MPI_COMM_WORLD);
@@ -141,7 +136,7 @@ static void refuse_foreign_keys(const sorting *s)
     const unsigned values = (unsigned)s->key_values;
     unsigned foreign = 0;
     for (int i = 0; i < s->received_keys; i++)
-        foreign |= (unsigned)(s->received[i] - s->smallest) >= values;
+        foreign |= (unsigned)s->received[i] - s->smallest >= values;
     if (foreign)
         leave_at_once(program.name, "a rank received a key that is not in its buckets");
 }
@@ -161,7 +156,7 @@ static void rank_own_keys(sorting *s)
     int *restrict of_value = s->not_above;
     const int *restrict received = s->received;
     const int received_keys = s->received_keys;
-    const unsigned smallest = (unsigned)s->smallest, inside = (unsigned)(length - 1);
+    const unsigned smallest = s->smallest, inside = (unsigned)(length - 1);
     memset(of_value, 0, s->key_values * sizeof *of_value);
     for (int i = 0; i < received_keys; i++)
         of_value[((unsigned)received[i] - smallest) & inside]++;
@@ -173,7 +168,7 @@ static void rank_own_keys(sorting *s)
 static void note_test_ranks(sorting *s, int iteration)
 {
     for (int i = 0; i < IS_TEST_KEYS; i++) {
-        const long long value = s->all_of_bucket[s->buckets + i] - s->smallest;
+        const long long value = s->all_of_bucket[s->buckets + i] - (long long)s->smallest;
         long long *found = &s->test_rank[iteration][i];
         *found = 0;
         if (value >= 0 && value < (long long)s->key_values)
@@ -185,7 +180,8 @@ static void rank_keys(sorting *s, int iteration)
 {
     if (s->rank == 0) {
         s->keys[iteration] = iteration;
-        s->keys[iteration + IS_ITERATIONS] = (1 << s->reference->log2_largest_key) - iteration;
+        s->keys[iteration + IS_ITERATIONS] =
+            (int)((1LL << s->reference->log2_largest_key) - iteration);
     }
     count_buckets(s);
     share_buckets(s);
@@ -195,13 +191,13 @@ static void rank_keys(sorting *s, int iteration)
     note_test_ranks(s, iteration);
 }
 
-/* Bring the keys into the order of their ranks; return how many are behind a larger one, and what
- * the keys that are gone or new sum up to. On rank 0. */
+/* Bring the keys into the order of their ranks; count how many are behind a larger one, and what the
+ * keys that are gone or new sum up to: modulo 2^40, since those of class E sum up to 2^65. On rank 0. */
 static void verify_order(sorting *s, verification *v)
 {
     int *sorted = reserve(&program, (size_t)s->received_keys, sizeof *sorted);
     for (int i = 0; i < s->received_keys; i++)
-        sorted[--s->not_above[s->received[i] - s->smallest]] = s->received[i];
+        sorted[--s->not_above[(unsigned)s->received[i] - s->smallest]] = s->received[i];
     long long mine[3] = {0, s->received_keys, 0}, all[3] = {0};
     /* The largest key so far comes from the rank below. */
     int largest = -1;
@@ -216,13 +212,14 @@ static void verify_order(sorting *s, verification *v)
         MPI_Send(&largest, 1, MPI_INT, s->rank + 1, 1, MPI_COMM_WORLD);
     for (int i = 0; i < s->own_keys; i++)
         mine[2] -= s->keys[i];
+    mine[2] &= KEY_SUM_MASK;
     MPI_Reduce(mine, all, 3, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     free(sorted);
     if (s->rank != 0)
         return;
     verify_whole(v, "the number of keys after a larger one", all[0], 0);
     verify_whole(v, "the number of keys in order", all[1], 1LL << s->reference->log2_keys);
-    verify_whole(v, "the sum of all keys in order less that of all keys", all[2], 0);
+    verify_whole(v, "the sum of all keys in order less that of all keys", all[2] & KEY_SUM_MASK, 0);
 }
 
 static void verify_test_ranks(sorting *s, verification *v)
@@ -236,8 +233,10 @@ static void verify_test_ranks(sorting *s, verification *v)
             char what[80];
             snprintf(what, sizeof what, "in iteration %d the rank of key %lld", iteration,
                      r->test_index[i]);
+            const int *lower = r->lower_from[i];
+            const int drops = (lower[0] && iteration >= lower[0]) + (lower[1] && iteration >= lower[1]);
             verify_whole(v, what, found[iteration][i],
-                         r->test_rank[i] + r->sign[i] * (iteration + r->offset[i]));
+                         r->test_rank[i] + r->sign[i] * (iteration + r->offset[i]) - drops);
         }
 }
 
@@ -252,6 +251,7 @@ static void set_up(sorting *s)
                  s->ranks, s->buckets, chosen_class);
         leave_together(program.name, about.text, EXIT_USAGE);
     }
+    refuse_too_much(&program, demand_of_keys(s->reference, s->ranks, s->rank));
     s->first_key = first_of_part(keys, s->ranks, s->rank);
     s->own_keys = (int)(first_of_part(keys, s->ranks, s->rank + 1) - s->first_key);
     s->keys = reserve_huge(&program, (size_t)s->own_keys, sizeof *s->keys);
@@ -281,7 +281,7 @@ static void tear_down(sorting *s)
 static void begin_with_drawn_keys(void *solver)
 {
     sorting *s = solver;
-    draw_keys(s);
+    draw_keys(s->reference, s->first_key, s->own_keys, s->keys);
     rank_keys(s, 1);
     refuse_foreign_keys(s);
 }

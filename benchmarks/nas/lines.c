@@ -1,6 +1,5 @@
 #include "lines.h"
 
-#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -30,8 +29,12 @@ static size_t lines_in(const flow *f, int direction)
     return (size_t)inner_points(f, inner) * (size_t)inner_points(f, outer);
 }
 
-line_room make_line_room(const program_description *program, const multi_partition *p,
-                         const line_solver *solver)
+/* How much there is room for: vectors kept in all, and numbers handed on at once. */
+typedef struct {
+    size_t kept, handed;
+} line_numbers;
+
+static line_numbers numbers_of_lines(const multi_partition *p, const line_solver *solver)
 {
     size_t kept = 0, lines = 0;
     for (int d = 0; d < 3; d++) {
@@ -48,10 +51,26 @@ line_room make_line_room(const program_description *program, const multi_partiti
         if (of_direction > kept)
             kept = of_direction;
     }
-    kept *= (size_t)solver->kept;
-    const size_t handed = lines * (size_t)solver->handed_on;
-    if (handed > INT_MAX)
-        leave_at_once(program->name, "the blocks are too large for MPI's counts: use more ranks");
+    return (line_numbers){kept * (size_t)solver->kept, lines * (size_t)solver->handed_on};
+}
+
+demand demand_of_lines(const multi_partition *p, const int points[3], const line_solver *solver)
+{
+    const line_numbers lines = numbers_of_lines(p, solver);
+    const double handed = (double)lines.handed;
+    const double borders = p->parts > 1 ? (double)most_of_borders(p, points) : 0.0;
+    double numbers = 2.0 * handed + 4.0 * borders + (double)lines.kept * LANES;
+    for (int i = 0; i < p->parts; i++)
+        numbers += (double)numbers_of_flow(&p->blocks[i]);
+    return (demand){numbers * sizeof(double),
+                    p->parts > 1 && handed > borders ? handed : borders};
+}
+
+line_room make_line_room(const program_description *program, const multi_partition *p,
+                         const line_solver *solver)
+{
+    const line_numbers numbers = numbers_of_lines(p, solver);
+    const size_t kept = numbers.kept, handed = numbers.handed;
     line_room room = {0};
     /* Vectors begin at multiples of their size. */
     if (kept > 0 && kept <= SIZE_MAX / sizeof(lanes))

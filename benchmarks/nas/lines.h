@@ -75,6 +75,9 @@ typedef struct {
     double *sent, *received;
 } line_room;
 
+/* What a rank asks for with its blocks, which are described, their borders and this room. */
+demand demand_of_lines(const multi_partition *p, const int points[3], const line_solver *solver);
+
 line_room make_line_room(const program_description *program, const multi_partition *p,
                          const line_solver *solver);
 void free_line_room(const line_room *room);

@@ -24,13 +24,19 @@ typedef struct {
 static void set_up(solver_of_flow *l)
 {
     const int *n = l->reference->points;
-    if (lay_out_wave(&program, &l->w, &l->f, n, l->reference->time_step)) {
+    int rank, ranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    l->w.time_step = l->reference->time_step;
+    if (divide_wave(&l->w, &l->f, n, rank, ranks)) {
         complaint about;
         complain(&about, "%d ranks are too many for the %d x %d x %d points of class %s: a grid of "
                  "ranks as square as %d allows must leave each 2 x 2 lines of points",
                  l->w.ranks, n[0], n[1], n[2], chosen_class, l->w.ranks);
         leave_together(program.name, about.text, EXIT_USAGE);
     }
+    refuse_too_much(&program, demand_of_wave(&l->f));
+    reserve_wave(&program, &l->w, &l->f);
     make_forcing(&l->f);
 }
 

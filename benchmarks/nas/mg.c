@@ -13,7 +13,7 @@
 
 enum { MOST_LEVELS = 11, CHARGES = 10 }; /* Class E has 2^11 points in a dimension. */
 
-static const option options[] = {LARGE_CLASS_OPTION, REPETITION_OPTION};
+static const option options[] = {CLASS_OPTION, REPETITION_OPTION};
 static const program_description program = {
     "nas_mg",
     "nas_mg: MG of the NAS Parallel Benchmarks, with NPB's summary lines.\n"
@@ -186,12 +186,13 @@ static double residual_norm(const multigrid *m)
 static void set_up(multigrid *m)
 {
     const int points = m->reference->points;
-    int ranks;
+    int rank, ranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     complaint about;
     complain(&about, "%d ranks: must be a power of two, and class %s has %d points in a dimension",
              ranks, chosen_class, points);
-    if (ranks & (ranks - 1) || lay_out_ranks(&program, &m->ranks, points))
+    if (ranks & (ranks - 1) || divide_cube(&m->ranks, points, rank, ranks))
         leave_together(program.name, about.text, EXIT_USAGE);
     for (int n = points; n > 2; n /= 2)
         m->top++;
@@ -200,6 +201,8 @@ static void set_up(multigrid *m)
                  chosen_class, points, MOST_LEVELS);
         leave_together(program.name, about.text, EXIT_USAGE);
     }
+    refuse_too_much(&program, demand_of_cubes(&m->ranks, points));
+    reserve_faces(&program, &m->ranks, points);
     for (int level = 0; level <= m->top; level++) {
         cube *c = &m->cubes[level];
         *c = make_cube(&m->ranks, 2 << level, level == m->top);

@@ -1,6 +1,5 @@
 #include "multi_partition.h"
 
-#include <limits.h>
 #include <mpi.h>
 #include <stdlib.h>
 
@@ -26,7 +25,7 @@ static int place_of(const multi_partition *p, int block, int direction)
 }
 
 /* The most that is sent to one side: two layers of points of all blocks. */
-static size_t most_of_borders(const multi_partition *p, const int points[3])
+size_t most_of_borders(const multi_partition *p, const int points[3])
 {
     size_t most = 0;
     for (int d = 0; d < 3; d++) {
@@ -40,10 +39,10 @@ static size_t most_of_borders(const multi_partition *p, const int points[3])
     return most * GHOSTS * UNKNOWNS * (size_t)p->parts;
 }
 
-int lay_out_partition(const program_description *program, multi_partition *p, const int points[3])
+int divide_partition(multi_partition *p, const int points[3], int rank, int ranks)
 {
-    MPI_Comm_rank(MPI_COMM_WORLD, &p->rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &p->ranks);
+    p->rank = rank;
+    p->ranks = ranks;
     p->parts = 1;
     while ((long long)p->parts * p->parts < p->ranks)
         p->parts++;
@@ -60,7 +59,11 @@ int lay_out_partition(const program_description *program, multi_partition *p, co
         p->neighbour[1][side] = rank_at(p, p->place[0], p->place[1] + step);
         p->neighbour[2][side] = rank_at(p, p->place[0] - step, p->place[1] - step);
     }
-    p->blocks = reserve(program, (size_t)p->parts, sizeof *p->blocks);
+    return 0;
+}
+
+void describe_blocks(multi_partition *p, const int points[3])
+{
     for (int i = 0; i < p->parts; i++) {
         int first[3], own[3];
         for (int d = 0; d < 3; d++) {
@@ -68,16 +71,19 @@ int lay_out_partition(const program_description *program, multi_partition *p, co
             first[d] = (int)first_of_part(points[d], p->parts, place);
             own[d] = (int)first_of_part(points[d], p->parts, place + 1) - first[d];
         }
-        make_flow(program, &p->blocks[i], points, first, own);
+        describe_flow(&p->blocks[i], points, first, own);
     }
+}
+
+void reserve_partition(const program_description *program, multi_partition *p, const int points[3])
+{
+    for (int i = 0; i < p->parts; i++)
+        reserve_flow(program, &p->blocks[i]);
     const size_t most = most_of_borders(p, points);
-    if (most > INT_MAX)
-        leave_at_once(program->name, "the blocks are too large for MPI's counts: use more ranks");
     for (int side = 0; p->parts > 1 && side < 2; side++) {
         p->sent[side] = reserve(program, most, sizeof(double));
         p->received[side] = reserve(program, most, sizeof(double));
     }
-    return 0;
 }
 
 void free_partition(const multi_partition *p)

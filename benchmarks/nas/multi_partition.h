@@ -14,9 +14,15 @@ typedef struct {
     double *sent[2], *received[2];
 } multi_partition;
 
-/* Returns -1 where the ranks are no square, or would have fewer points in a direction than their
- * neighbours need of them. */
-int lay_out_partition(const program_description *program, multi_partition *p, const int points[3]);
+/* Lay one of so many ranks out. Returns -1 where they are no square, or would have fewer points in a
+ * direction than their neighbours need of them. */
+int divide_partition(multi_partition *p, const int points[3], int rank, int ranks);
+/* Describe a rank's blocks, of which `blocks` has room for as many as there are parts. */
+void describe_blocks(multi_partition *p, const int points[3]);
+/* The most numbers that are sent to one side. */
+size_t most_of_borders(const multi_partition *p, const int points[3]);
+/* Reserve what the blocks have, and their borders. */
+void reserve_partition(const program_description *program, multi_partition *p, const int points[3]);
 void free_partition(const multi_partition *p);
 
 /* The place of this rank's block in the order of its blocks that is at a place in a direction. */

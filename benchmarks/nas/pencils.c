@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "benchmark.h"
-
 static extent part_of(int points, int parts, int which)
 {
     return (extent){(int)first_of_part(points, parts, which),
@@ -31,11 +29,8 @@ static int smaller(int one, int other)
     return one < other ? one : other;
 }
 
-int lay_out_pencils(const program_description *program, pencils *p, const int points[3])
+int divide_pencils(pencils *p, const int points[3], int rank, int ranks)
 {
-    int rank, ranks;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     memcpy(p->points, points, sizeof p->points);
     const int most_across = smaller(points[0], points[1]);
     const int most_along = smaller(points[1], points[2]);
@@ -47,11 +42,23 @@ int lay_out_pencils(const program_description *program, pencils *p, const int po
     p->along = ranks / p->across;
     p->place_across = rank % p->across;
     p->place_along = rank / p->across;
+    return 0;
+}
+
+demand demand_of_pencils(const pencils *p)
+{
+    const double doubles = 2.0 * (double)most_numbers(p);
+    return (demand){4.0 * doubles * sizeof(double), p->across * p->along > 1 ? doubles : 0.0};
+}
+
+void lay_out_pencils(const program_description *program, pencils *p)
+{
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_split(MPI_COMM_WORLD, p->place_along, rank, &p->ranks_across);
     MPI_Comm_split(MPI_COMM_WORLD, p->place_across, rank, &p->ranks_along);
     p->packed = reserve(program, 2 * most_numbers(p), sizeof *p->packed);
-    p->counts = reserve(program, 4 * (size_t)ranks, sizeof *p->counts);
-    return 0;
+    p->counts = reserve(program, 4 * (size_t)(p->across * p->along), sizeof *p->counts);
 }
 
 void free_pencils(pencils *p)

@@ -6,7 +6,7 @@
 #include <mpi.h>
 #include <stddef.h>
 
-#include "../common/options.h"
+#include "benchmark.h"
 
 /* The grid has `across` times `along` ranks. With whole lines of
  * - x: y is divided by `across`, z by `along`;
@@ -22,8 +22,15 @@ typedef struct {
     int *counts; /* Four lists for MPI_Alltoallv, of doubles. */
 } pencils;
 
-/* Returns -1 where there are more ranks than the box can be divided between. */
-int lay_out_pencils(const program_description *program, pencils *p, const int points[3]);
+/* Describe the box on one of so many ranks. Returns -1 where there are more than it can be divided
+ * between. */
+int divide_pencils(pencils *p, const int points[3], int rank, int ranks);
+
+/* What it asks for with FT's three fields and what is packed; `p` is divided. */
+demand demand_of_pencils(const pencils *p);
+
+/* The same on this rank, ready to exchange what it has; `p` is divided. */
+void lay_out_pencils(const program_description *program, pencils *p);
 void free_pencils(pencils *p);
 
 /* A part of a dimension: from its first point to the end. */

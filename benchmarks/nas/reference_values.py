@@ -8,9 +8,11 @@ from typing import Any
 
 import yaml
 
-CLASSES = "SWABC"
-#: Of those of which the literature has values for larger ones.
-LARGE_CLASSES = {kernel: "SWABCDE" for kernel in ("EP", "CG", "MG")}
+CLASSES = "SWABCDE"
+#: DT has no published values of larger ones.
+TRAFFIC_CLASSES = "SWAB"
+#: In the order of the enumeration in reference_values.h.
+GRAPHS = ("BH", "WH", "SH")
 #: Those whose equations are of one kind.
 FLOWS = ("LU", "SP", "BT")
 LITERATURE = Path(__file__).resolve().parents[2] / "literature" / "npb_verification.yaml"
@@ -28,14 +30,15 @@ def members(kernel: str, name: str, data: dict[str, Any]) -> list[Any]:
     one = data[kernel]["classes"][name]
     match kernel:
         case "EP":
-            # Of the large classes NPB has the sums alone.
+            # Of classes D and E NPB has the sums alone.
             return [one["m"], one["sx"], one["sy"], one.get("gaussian_pairs", 0),
                     one.get("counts", [0])]  # fmt: skip
         case "IS":
             signs, offsets = zip(*one["adjust"], strict=True)
             sizes = ["total_keys_log2", "max_key_log2", "num_buckets_log2"]
             return [*(one[size] for size in sizes), one["test_index"], one["test_rank"],
-                    list(signs), list(offsets)]  # fmt: skip
+                    list(signs), list(offsets),
+                    [[*drops, 0, 0][:2] for drops in one.get("lower_from", [[]] * 5)]]  # fmt: skip
         case "CG":
             return [one[key] for key in ("na", "nonzer", "niter", "shift", "zeta")]
         case "MG":
@@ -44,6 +47,9 @@ def members(kernel: str, name: str, data: dict[str, Any]) -> list[Any]:
             return [one["n"][0], one["nit"], data["MG"][smoother], one["rnm2"]]
         case "FT":
             return [one["n"], one["niter"], one["checksums"]]
+        case "DT":
+            return [one["samples"], one["deviation"], one["sources"],
+                    [one["checksums"][graph] for graph in GRAPHS]]  # fmt: skip
         case _:
             return [*(one[key] for key in ("n", "iterations", "dt", "xcr", "xce")),
                     one.get("xci", 0.0)]  # fmt: skip
@@ -61,12 +67,12 @@ def source_text() -> str:
     ]
     for kernel in ("EP", "CG", "MG", "FT", *FLOWS):
         lines.append(f"const double {kernel.lower()}_tolerance = {data[kernel]['tolerance']!r};")
-    for kernel in ("EP", "IS", "CG", "MG", "FT", *FLOWS):
+    for kernel in ("EP", "IS", "CG", "MG", "FT", *FLOWS, "DT"):
         low = kernel.lower()
         kind = "flow" if kernel in FLOWS else low
-        count = "LARGE_CLASSES" if kernel in LARGE_CLASSES else "CLASSES"
+        classes, count = (TRAFFIC_CLASSES, "DT_CLASSES") if kernel == "DT" else (CLASSES, "CLASSES")
         lines += ["", f"const {kind}_reference {low}_references[{count}] = {{"]
-        for name in LARGE_CLASSES.get(kernel, CLASSES):
+        for name in classes:
             lines += [f"    /* {name} */", "    {"]
             for member in members(kernel, name, data):
                 if isinstance(member, list) and isinstance(member[0], list):

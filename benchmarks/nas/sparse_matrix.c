@@ -4,7 +4,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "benchmark.h"
 #include "random_numbers.h"
 
 /* The matrix is a sum of outer products of sparse random vectors with themselves; all ranks draw all
@@ -141,6 +140,17 @@ static void add_row(row_sum *r, const random_vectors *v, const holders *h, const
 static int in_order(const void *one, const void *other)
 {
     return *(const int *)one - *(const int *)other;
+}
+
+demand demand_of_matrix(const sparse_matrix *m, int order, int nonzeros)
+{
+    const double n = order, in_each = nonzeros + 1.0;
+    const double rows = m->end_row - m->first_row, columns = m->end_column - m->first_column;
+    const double vectors = n * (in_each * (sizeof(int) + sizeof(double)) + 2 * sizeof(int) +
+                                sizeof(double));
+    const double of_rows = rows * in_each * sizeof(size_t) + 2 * rows * sizeof(size_t);
+    const double part = rows / n * columns / n * n * in_each * in_each;
+    return (demand){vectors + of_rows + part * (sizeof(int) + sizeof(double)), columns};
 }
 
 void make_matrix(const program_description *program, sparse_matrix *m, int order, int nonzeros,

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "../common/options.h"
+#include "benchmark.h"
 
 /* Rows first_row to end_row of columns first_column to end_column, row by row: the places of row i
  * (counted from first_row) are start[i] to start[i + 1], and columns count from first_column. */
@@ -19,6 +19,10 @@ typedef struct {
  * specification's rcond) before the shift is taken from its diagonal. */
 void make_matrix(const program_description *program, sparse_matrix *m, int order, int nonzeros,
                  double smallest_eigenvalue, double shift);
+
+/* What making the part asks for, and then keeping it: the random vectors that the matrix is made of, of
+ * which each rank draws all, and the part, as if no two of them met in an element. */
+demand demand_of_matrix(const sparse_matrix *m, int order, int nonzeros);
 
 /* product = matrix * vector, of this part. */
 void multiply(const sparse_matrix *m, const double *restrict vector, double *restrict product);

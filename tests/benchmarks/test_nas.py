@@ -6,24 +6,32 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy
 import pytest
+from numpy.typing import NDArray
 
-from records.npb import NpbRun, problem, read_npb_output
+from records.npb import NpbRun, literature, problem, read_npb_output
 from tests.benchmarks.conftest import PROJECT, Built, Sanitized
 
 pytestmark = pytest.mark.real
 BENCHMARKS = ["EP", "IS", "CG", "MG", "FT", "LU", "SP", "BT"]
 #: Those whose number of ranks is a square.
 SQUARE = ("SP", "BT")
+#: Where fewer would measure nothing.
+RANKS = {"SP": 4, "BT": 4, "DT": 5}
+#: The graphs of DT, in the order of the enumeration in reference_values.h.
+GRAPHS = ("BH", "WH", "SH")
 
 
 def program_of(benchmark: str) -> str:
-    return f"nas_{benchmark.lower()}"
+    return f"nas_{benchmark.partition('_')[0].lower()}"
 
 
 def solved(built: Built, path: Path, benchmark: str, size: str, ranks: int) -> NpbRun:
     """Run a benchmark and return what it printed."""
-    done = built.run(program_of(benchmark), "--class", size, ranks=ranks)
+    graph = benchmark.partition("_")[2]
+    words = ["--graph", graph] if graph else []
+    done = built.run(program_of(benchmark), "--class", size, *words, ranks=ranks)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     assert done.stderr == ""
     path.write_text(done.stdout)
@@ -55,6 +63,42 @@ def test_class_s_on_any_number_of_ranks(
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_class_w(one: Built, tmp_path: Path, benchmark: str) -> None:
     solved(one, tmp_path / "out", benchmark, "W", 1 if benchmark in SQUARE else 2)
+
+
+@pytest.mark.parametrize(
+    ("graph", "size", "ranks"),
+    # As many ranks as nodes, and one that is idle.
+    [("BH", "S", 5), ("WH", "S", 5), ("WH", "S", 6), ("SH", "S", 12), ("BH", "W", 11)],
+)
+def test_data_traffic(yielding: Built, tmp_path: Path, graph: str, size: str, ranks: int) -> None:
+    run = solved(yielding, tmp_path / "out", f"DT_{graph}", size, ranks)
+    assert run.iterations == min(ranks, literature()["DT"]["classes"][size]["nodes"][graph])
+    # It is so short that a time of 0 could be printed with fewer decimals.
+    assert run.rate_ops > 0
+
+
+@pytest.mark.parametrize("size", ["S", "W", "A", pytest.param("B", marks=pytest.mark.long)])
+def test_streams_of_every_graph_have_the_published_sums(
+    sanitized_one: Sanitized, tmp_path: Path, size: str
+) -> None:
+    """Node by node in one process: the larger graphs have more nodes than a machine at hand."""
+    parts = ("streams", "traffic", "random_numbers", "reference_values")
+    sources = [f"benchmarks/nas/{name}.c" for name in parts]
+    program = tmp_path / "nas_streams"
+    subprocess.run(
+        [sanitized_one.prefix / "bin/mpicc", "-std=c11", "-Wall", "-Wextra", "-Werror",
+         *sanitized_one.flags.split(), "-o", program, "tests/benchmarks/programs/nas_streams.c",
+         *sources, "-lm"],
+        check=True, cwd=PROJECT,
+    )  # fmt: skip
+    of_class = literature()["DT"]["classes"][size]
+    for number, graph in enumerate(GRAPHS):
+        done = subprocess.run(
+            [program, str("SWAB".index(size)), str(number)], capture_output=True, text=True
+        )
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+        found = [int(word) for word in done.stdout.split()]
+        assert found == [of_class[key][graph] for key in ("nodes", "arcs", "checksums")]
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
@@ -131,6 +175,7 @@ def test_reference_values_are_the_literature() -> None:
         ("LU", "7.841892886593708", "7.841893886593708", "the surface integral is 7.8418928865937"),
         ("SP", "0.01036074670528541", "0.01036084670528541", "the norm of residual 2 is 1.0360746"),
         ("BT", "0.000499769133458115", "0.000499769143458115", "the norm of error 1 is 4.99769133"),
+        ("DT", "30892725.0", "30892726.0", "the checksum is 30892725, expected is 30892726"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_said(
@@ -146,13 +191,53 @@ def test_a_wrong_value_is_said(
     program = program_of(benchmark)
     done = changed.make("-C", str(copy), f"{changed.build}/bin/{program}")
     assert done.returncode == 0, done.stderr
-    done = changed.run(program, ranks=1)
+    done = changed.run(program, ranks=5 if benchmark == "DT" else 1)
     assert done.returncode == 1
     [said] = [line for line in done.stderr.splitlines() if line.startswith(f"{program}: ")]
     assert sentence in said and "NPB3.4.1-MPI" in said
     (tmp_path / "out").write_text(done.stdout)
     run = read_npb_output(tmp_path / "out")
     assert not run.verified and any(sentence in wrong for wrong in run.wrong)
+
+
+def drawn_keys(log2_keys: int, log2_largest: int) -> NDArray[numpy.int64]:
+    """Return IS' keys in the order in which they are drawn, by whole numbers alone."""
+    draws = numpy.empty(4 * 2**log2_keys, dtype=numpy.uint64)
+    draws[0], step, filled = 314159265 * 1220703125 % 2**46, 1220703125, 1
+    while filled < len(draws):
+        # Products that are cut to 64 bits still have the 46 that count.
+        draws[filled : 2 * filled] = draws[:filled] * numpy.uint64(step) & numpy.uint64(2**46 - 1)
+        filled, step = 2 * filled, step * step % 2**46
+    totals = draws.reshape(-1, 4).sum(axis=1).astype(object)
+    return (totals * 2**log2_largest // 2**48).astype(numpy.int64)
+
+
+def test_fewer_keys_of_class_d_s_values(one: Built, tmp_path: Path) -> None:
+    """Class D's 27 bits and buckets, of 2^16 keys instead of 2^31, ranked by counting."""
+    keys = drawn_keys(16, 27)
+    in_order = [int(place) for place in numpy.argsort(keys) if place > 20]
+    # In each iteration a small key and a large one replace two others, so that the smallest keys'
+    # ranks rise by one, and the largest keys' fall by one.
+    tested, signs = [*in_order[:2], *in_order[-3:]], [1, 1, -1, -1, -1]
+    ranks = []
+    for iteration in range(1, 11):
+        keys[iteration], keys[iteration + 10] = iteration, 2**27 - iteration
+        ranks.append([int((keys < keys[place]).sum()) for place in tested])
+    assert [[rank - sign * number for rank, sign in zip(row, signs, strict=True)]
+            for number, row in enumerate(ranks)] == [ranks[0]] * 10  # fmt: skip
+    copy = tmp_path / "benchmarks"
+    shutil.copytree(PROJECT / "benchmarks", copy, ignore=shutil.ignore_patterns("build"))
+    path = copy / "nas" / "reference_values.c"
+    before, after = path.read_text().split("    {\n        31,\n        27,\n        10,\n", 1)
+    rows = [tested, ranks[0], signs, [-1] * 5]
+    members = ["16", "27", "10", *(f"{{{', '.join(map(str, row))}}}" for row in rows), "{{0}}"]
+    rest = after.split("    },\n    /* E */", 1)[1]
+    path.write_text(f"{before}    {{{', '.join(members)}}},\n    /* E */{rest}")
+    changed = Built(one.implementation, one.prefix, tmp_path / "build")
+    assert changed.make("-C", str(copy), f"{changed.build}/bin/nas_is").returncode == 0
+    for number in (1, 2):
+        done = changed.run("nas_is", "--class", "D", ranks=number)
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr
 
 
 def test_no_pass_over_the_keys_is_timed_that_npb_has_not(one: Built, tmp_path: Path) -> None:
@@ -197,6 +282,10 @@ CALLS = {
            "int code = PMPI_Alltoallv(s, n, d, t, b, m, e, u, c); ((double *)b)[7] = 0;"),
 }  # fmt: skip
 CALLS["MG"] = CALLS["CG"]
+CALLS["DT"] = (
+    "MPI_Send(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c)",
+    "if (t == MPI_DOUBLE) ((double *)b)[n / 2] += 1000; int code = PMPI_Send(b, n, t, to, tag, c);",
+)
 #: The middle of a border is at the surface, whose values on the other rank nobody needs.
 CALLS["LU"] = (CALLS["CG"][0], CALLS["CG"][1].replace("n / 2", "n / 2 + 5"))
 #: What is handed from block to block along lines.
@@ -208,7 +297,7 @@ CALLS["SP"] = CALLS["BT"] = (
 )
 
 
-@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@pytest.mark.parametrize("benchmark", [*BENCHMARKS, "DT"])
 def test_corrupted_messages_are_found(one: Built, tmp_path: Path, benchmark: str) -> None:
     """A library that changes one number of a message stands between program and MPI."""
     signature, body = CALLS[benchmark]
@@ -218,7 +307,7 @@ def test_corrupted_messages_are_found(one: Built, tmp_path: Path, benchmark: str
         [one.prefix / "bin/mpicc", "-shared", "-fPIC", "-o", library, source], check=True
     )
     program = program_of(benchmark)
-    done = one.run(program, ranks=4 if benchmark in SQUARE else 2, LD_PRELOAD=str(library))
+    done = one.run(program, ranks=RANKS.get(benchmark, 2), LD_PRELOAD=str(library))
     assert done.returncode == 1, done.stdout
     assert f"{program}: wrong answer: " in done.stderr and ", expected is " in done.stderr
     assert "UNSUCCESSFUL" in done.stdout
@@ -233,6 +322,9 @@ def test_corrupted_messages_are_found(one: Built, tmp_path: Path, benchmark: str
         ("nas_ft", ["S"], 2, "S"),
         ("nas_mg", ["--class", "S"], 3, "3 ranks: must be a power of two"),
         ("nas_sp", ["--class", "S"], 2, "2 ranks: must be a square number"),
+        ("nas_dt", ["--graph", "SH"], 2, "2 rank(s) for the 12 nodes of graph SH in class S"),
+        ("nas_dt", ["--class", "C"], 2, "must be one of: S, W, A, B"),
+        ("nas_dt", ["--graph", "XH"], 2, "must be one of: BH, WH, SH"),
     ],
 )
 def test_bad_arguments_are_one_sentence(
@@ -254,13 +346,14 @@ def test_more_levels_than_fit_are_refused_and_class_e_has_no_more(
     changed = Built(one.implementation, one.prefix, tmp_path / "build")
     assert changed.make("-C", str(copy), f"{changed.build}/bin/nas_mg").returncode == 0
     changed.refuse("nas_mg", ["--class", "S"], 1, "class S has 32 points in a dimension")
-    # As far as the memory that it may have: class E would fill that of many nodes.
+    one.refuse("nas_mg", ["--class", "E"], 1, "class E on 1 rank(s) needs at least ")
+    # A process may have less than its node.
     program = one.build / "bin" / "nas_mg"
-    done = one.run_command(["sh", "-c", f"ulimit -v 1000000; exec {program} --class E"], ranks=1)
+    done = one.run_command(["sh", "-c", f"ulimit -v 1000000; exec {program} --class C"], ranks=1)
     assert "nas_mg: no memory for " in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@pytest.mark.parametrize("benchmark", [*BENCHMARKS, "DT"])
 def test_help(one: Built, benchmark: str) -> None:
     program = program_of(benchmark)
     shown = one.run(program, "--help", ranks=1)
@@ -269,8 +362,8 @@ def test_help(one: Built, benchmark: str) -> None:
 
 
 def test_sanitizers_find_nothing(sanitized_one: Sanitized) -> None:
-    for benchmark in BENCHMARKS:
-        sanitized_one.check(program_of(benchmark), ranks=4 if benchmark in SQUARE else 2)
+    for benchmark in (*BENCHMARKS, "DT"):
+        sanitized_one.check(program_of(benchmark), ranks=RANKS.get(benchmark, 2))
 
 
 def test_valgrind_finds_nothing(one: Built) -> None:

@@ -352,7 +352,7 @@ def test_make_installs_two_builds_side_by_side(built: Built, tmp_path: Path) -> 
         "halo", "neighbours", "node_pairs", "one_sided", "passive_target", "layouts", "threads",
         "big_counts", "files", "echo", "emulator", "stream", "su3",
         "profiled", "nas_ep", "nas_is", "nas_cg", "nas_mg", "nas_ft",
-        "nas_lu", "nas_sp", "nas_bt",
+        "nas_lu", "nas_sp", "nas_bt", "nas_dt",
     }  # fmt: skip
     assert not (PROJECT / "benchmarks/bin").exists()
     (tmp_path / "b").mkdir()

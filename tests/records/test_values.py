@@ -139,6 +139,7 @@ MADE: dict[str, tuple[str, str]] = {
 MADE |= {
     "Linpack": ("hpl", HPL.format(n=2000, time=0.13, rate=41.5)),
     "Nas": ("npb", (CAPTURED / "npb34_cg.stdout").read_text()),
+    "NasTraffic": ("npb", (CAPTURED / "npb34_cg.stdout").read_text()),
 }
 
 

@@ -112,6 +112,26 @@ def test_oversubscription_is_marked(stand_in: StandIn) -> None:
     assert launch["oversubscribed"] is True
 
 
+@pytest.mark.parametrize(("processors", "skipped"), [(5, False), (4, True)])
+def test_data_traffic_has_a_processor_for_each_node(
+    stand_in: StandIn, processors: int, skipped: bool
+) -> None:
+    settings = stand_in.settings(
+        lambda text: text.replace("cores_per_node: detect", f"cores_per_node: {processors}")
+    )
+    stand_in.write(summary("DT_BH", "S", ranks=5, hosts="node " * 4 + "node"))
+    outcome = stand_in.run("-C", settings, only="^NasTraffic.*=DT_BH.*=S")
+    sentence = "DT_BH of class S needs a rank for each of 5 nodes, and the site has 4 processor(s)"
+    assert (sentence in outcome.text) == skipped
+    if skipped:
+        assert outcome.launches == []
+        return
+    [launch] = outcome.launches
+    assert launch["outcome"] == "sound", launch
+    assert launch["cell"] == "NasTraffic benchmark=DT_BH size=S ranks=5"
+    assert "nas_dt --class S --least-seconds 0.5 --graph BH" in str(launch["command"])
+
+
 def test_what_is_measured() -> None:
     """In tier paper the Grendel study's class, as far as the site has cores; sizes are NPB's."""
     from reframe_checks import nas
