@@ -23,6 +23,7 @@ from containers.spack import environment as spack_environment
 from containers.spack import given, recipes
 from containers.spack import mirror as spack_mirror
 from containers.spack import tool as spack
+from containers.spack.source_folder import SourceFolder
 from containers.table import load_table
 from spack_repo.wyeast import linkage
 from tests import bare_mpi
@@ -228,7 +229,7 @@ def test_sources_of_a_folder_are_built_and_what_was_built_is_kept(
         "config": {"install_tree": {"root": str(tmp_path / "software")},
                    "source_cache": str(tmp_path / "cache")}
     }))  # fmt: skip
-    rows = given.look([needed], given.SourceFolder(folder), mirror)
+    rows = given.look([needed], SourceFolder(folder), mirror)
     assert [row.where for row in rows] == ["have", "have"]
     do("install", "--show-log-on-error")
     programs = {path.name for path in installed_in(found, words).iterdir()}
