@@ -34,6 +34,7 @@ ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: How long a server may be silent, in seconds.
 SILENCE = 30.0
 
+
 def meant(typed: str) -> Path:
     """Return the folder that a user has typed, whole, since Spack is elsewhere."""
     return Path(os.path.abspath(layout.meant(typed)))

@@ -20,7 +20,7 @@ from containers.apptainer import call, exec_options
 from containers.programs import ProvisionError
 from containers.sources import fetch_archive, load_sources
 from containers.spack import environment as spack_environment
-from containers.spack import given, recipes
+from containers.spack import externals, given, recipes
 from containers.spack import mirror as spack_mirror
 from containers.spack import tool as spack
 from containers.spack.source_folder import SourceFolder
@@ -55,6 +55,13 @@ def found() -> spack.Spack:
     )  # fmt: skip
     spack_mirror.releases(PROJECT)
     return provided
+
+
+@pytest.mark.parametrize(
+    "name", ["openmpi-4.1.4-spack", "mpich-4.0.2-spack", "mpich-4.0.2-source-spack"]
+)
+def test_the_base_has_all_that_building_with_a_lock_s_externals_needs(name: str) -> None:
+    externals.prove(PROJECT, spack_environment.provide_base(PROJECT, name), name)
 
 
 @pytest.mark.parametrize("name", load_table(PROJECT).built_by("spack"))
