@@ -40,6 +40,7 @@ from containers.ending import exit_code
 from containers.locking import BuildError, only_build, prune
 from containers.programs import ProvisionError
 from containers.spack import environment as spack_environment
+from containers.spack import externals as spack_externals
 from containers.spack import given as spack_given
 from containers.spack import image as spack_image
 from containers.spack import mirror as spack_mirror
@@ -181,6 +182,7 @@ def make_image(
             ):  # fmt: skip
                 if sentence:
                     progress.say(f"{name}: {sentence}")
+            spack_externals.prove(root, bases.admit(recipe.bases[0], state), name)
             spack_mirror.fill(root, files.values())
             spack_image.stage(recipe, scratch / "staging", found, built_utc)
             arguments["mpi"] = spack_image.mpi_package(root, recipe.implementation)

@@ -1,23 +1,17 @@
 """What a folder of sources has of what locks are built from: `python -m containers.spack.given`.
 
-A file is known by its digest, whatever its name. A repository (`<name>.git`, or a checkout) has the
-archives of its tags and commits and its patches, made as their addresses' server makes them. What
-is found goes into the mirror that Spack is given; what is not found is said before anything is
+What is found goes into the mirror that Spack is given; what is not found is said before anything is
 built. As a program it first fills the folder from the distribution's source packages and from the
 addresses that recipes name.
 """
 
-import lzma
 import os
 import re
 import shutil
-import subprocess
 import sys
-import tarfile
 import tempfile
 import urllib.error
 import urllib.request
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +21,10 @@ from containers.programs import ProvisionError
 from containers.sources import SourceError, load_sources, sha256_of
 from containers.spack import environment as spack_environment
 from containers.spack import mirror as spack_mirror
-from containers.spack import recipes
+from containers.spack import recipes, release_tree
 from containers.spack import tool as spack
 from containers.spack.recipes import Needed, SpackError
+from containers.spack.source_folder import SourceFolder
 from containers.table import TableError, load_table
 from records import layout
 from records.command_words import CommandWords
@@ -38,16 +33,6 @@ from records.files import put_in_place
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: How long a server may be silent, in seconds.
 SILENCE = 30.0
-#: How long git may take to write one commit as a patch, in seconds.
-PATIENCE_S = 120.0
-
-#: Addresses of what a forge makes of a repository: a tag's archive, in both of the addresses that
-#: there are, a commit's, an archive that a project uploads for its tag, a patch.
-ARCHIVE = re.compile(r"/(?P<name>[^/]+)/archive/(?:refs/tags/)?(?P<what>[^/]+)\.tar\.gz$")
-RELEASE = re.compile(
-    r"/(?P<name>[^/]+)/releases/download/(?P<what>[^/]+)/(?P<prefix>[^/]+)\.tar\.gz$"
-)
-PATCH = re.compile(r"/(?P<name>[^/]+)/commit/(?P<what>[0-9a-f]+)\.patch\b")
 
 
 def meant(typed: str) -> Path:
@@ -61,90 +46,6 @@ class SourceRow:
 
     needed: Needed
     where: str | None
-
-
-class SourceFolder:
-    """A folder of archives, patches and repositories, under any names."""
-
-    def __init__(self, folder: Path) -> None:
-        """Look at all that is in it; raises SpackError where it is no folder, or not readable."""
-        self.folder = folder
-        self.files: dict[str, Path] = {}
-        self.repositories: dict[str, Path] = {}
-        try:
-            if not folder.is_dir():
-                raise SpackError(f"SOURCES={folder} is not a folder")
-            self._look(folder)
-        except OSError as error:
-            raise SpackError(f"SOURCES={folder} cannot be read: {error}") from None
-
-    def _look(self, folder: Path) -> None:
-        for path in sorted(folder.iterdir()):
-            if path.is_file():
-                self.files.setdefault(sha256_of(path), path)
-            elif is_repository(path):
-                self.repositories.setdefault(path.name.removesuffix(".git"), path)
-            elif path.is_dir() and not path.is_symlink():
-                self._look(path)
-
-    def provide(self, source: Needed, into: Path) -> Path | None:
-        """Return the file with a source's digest, made in `into` where it is from a repository."""
-        if source.sha256 in self.files:
-            return self.files[source.sha256]
-        for address in source.addresses:
-            made = self._made(address, into)
-            if made is not None and sha256_of(made) == source.sha256:
-                return made
-        return None
-
-    def _made(self, address: str, into: Path) -> Path | None:
-        """Return what an address of a forge would serve, by the folder's repositories."""
-        bare = address.partition("?")[0]
-        for pattern in (ARCHIVE, RELEASE, PATCH):
-            match = pattern.search(bare)
-            if match is None or match["name"] not in self.repositories:
-                continue
-            repository, what = self.repositories[match["name"]], match["what"]
-            if pattern is PATCH:
-                return patch_of(repository, what, into)
-            # As the forge calls it: a tag loses the v of its number.
-            prefix = match.groupdict().get("prefix") or (
-                f"{match['name']}-{re.sub(r'^v(?=[0-9])', '', what)}"
-            )
-            try:
-                return spack_mirror.archive_of(repository, what, prefix, into)
-            except SpackError:
-                # It does not have the tag; another address may name one that it has.
-                continue
-        return None
-
-
-def is_repository(path: Path) -> bool:
-    """Return whether a folder is a repository of git, bare or with what is checked out."""
-    return (path / ".git").exists() or ((path / "HEAD").is_file() and (path / "objects").is_dir())
-
-
-def patch_of(repository: Path, commit: str, into: Path) -> Path | None:
-    """Return a commit as a patch with full names of its objects; None where it is not there.
-
-    Raises SpackError where git does not end.
-    """
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(repository), "-c", "safe.directory=*", "format-patch", "--full-index",
-             "--no-signature", "--stdout", f"{commit}^..{commit}"],
-            capture_output=True, timeout=PATIENCE_S,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise SpackError(
-            f"git format-patch of {commit} did not end within {PATIENCE_S:g} s in {repository}: "
-            f"put the patch itself into the folder"
-        ) from None
-    if done.returncode:
-        return None
-    path = into / f"{commit}.patch"
-    path.write_bytes(done.stdout)
-    return path
 
 
 def look(
@@ -234,44 +135,32 @@ def own_archives(root: Path, given: SourceFolder) -> None:
             spack_mirror.put_copy(given.files[source.sha256], target)
 
 
-def identified(path: Path) -> tuple[str, str] | None:
-    """Return name and version of what an archive has, by the folder in it; None where it says none.
-
-    The folder is what a release is unpacked to, whatever the archive was called since.
-    """
-    try:
-        with tarfile.open(path) as archive:
-            first = archive.next()
-    except (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError):
-        return None
-    top = first.name.removeprefix("./").partition("/")[0] if first else ""
-    # A name may have digits where something is between it and the version.
-    for name in (r"[A-Za-z][\w+.-]*?[-_]", "[A-Za-z]+"):
-        if match := re.fullmatch(rf"(?P<name>{name})v?(?P<version>\d[\w.+-]*)", top):
-            return match["name"].rstrip("-_").lower(), match["version"]
-    return None
-
-
 def unknown(given: SourceFolder, rows: Iterable[SourceRow]) -> list[str]:
-    """Return, in words, which archives of the folder are of a package that is asked for.
+    """Return, in words, which releases of the folder are of a package that is asked for.
 
     They have another digest than the one that its recipe knows.
     """
     rows = list(rows)
     digests = {row.needed.sha256 for row in rows}
+    # An archive's address is where upstream has it; that of a folder is only what it is called.
+    found = [
+        *((digest, path, release_tree.identified(path), "the folder in it", "…")
+          for digest, path in given.files.items() if digest not in digests),
+        *((digest, path, release_tree.named(path.name), "its name", f'"file:///{path.name}.tar"')
+          for digest, path in given.trees.items() if digest not in digests),
+    ]  # fmt: skip
     lines = []
-    for digest, path in given.files.items():
-        found = None if digest in digests else identified(path)
-        of_name = [row.needed for row in rows if found and row.needed.package == found[0]]
-        if not found or not of_name:
+    for digest, path, said, by, address in found:
+        of_name = [row.needed for row in rows if said and row.needed.package == said[0]]
+        if not said or not of_name:
             continue
-        name, version = found
+        name, version = said
         asked = ", ".join(dict.fromkeys(needed.version for needed in of_name))
         lines.append(
-            f"{path} is {name} {version} by the folder in it, and not what the lock has ({asked}): "
+            f"{path} is {name} {version} by {by}, and not what the lock has ({asked}): "
             f"to build it, add to spack_repo/wyeast/packages/{name.replace('-', '_')}/package.py "
-            f'version("{version}-given", sha256="{digest}", url=…), name it in spack.yaml, and '
-            "renew the lock"
+            f'version("{version}-given", sha256="{digest}", url={address}), name it in spack.yaml, '
+            "and renew the lock"
         )
     return lines
 

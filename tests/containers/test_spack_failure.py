@@ -8,8 +8,10 @@ from containers import build
 from containers.apptainer import Admitted
 from containers.commands import BuildProgress, StepError
 from containers.spack import environment as spack_environment
-from containers.spack import failure
+from containers.spack import externals, failure
 from containers.spack import tool as spack
+from containers.spack.recipes import SpackError
+from records.ailments.of_machines import FULL_DISK
 from tests.containers import travelling
 from tests.containers.test_spack import NAMES, PROJECT
 
@@ -59,6 +61,8 @@ FATAL:   While performing build: while running engine: while running %post secti
          "hpl", "x.c:1:10: fatal error: numa.h", "numa.h is in no package of the base"),
         ("==> npb: Executing phase: 'build'\nError: Type mismatch between actual argument at (1)\n",
          "npb", "Error: Type mismatch", "-fallow-argument-mismatch"),
+        ("==> npb: Executing phase: 'build'\n/tmp/cc.s: No space left on device\n",
+         "npb", "/tmp/cc.s: No space left on device", FULL_DISK.sentence),
         ("==> npb: Executing phase: 'edit'\nend\n", "npb", "    end", "npb is kept"),
     ],
 )  # fmt: skip
@@ -100,8 +104,11 @@ def test_a_build_by_spack_fails_with_these_words(
     monkeypatch.setattr("containers.bases.admit", lambda *_: admitted)
     monkeypatch.setattr("containers.build.command", lambda *words: list(map(str, words)))
     monkeypatch.setattr("containers.spack.mirror.fill", lambda *_: None)
+    proven: list[str] = []
+    monkeypatch.setattr(externals, "prove", lambda root, base, name: proven.append(name))
 
     def run_logged(words: list[str], what: str, log: Path, scratch: Path, **_: str) -> None:
+        assert proven == [NAMES[0]]
         # What it leaves unfinished goes with the build, and not into the machine's /tmp.
         assert f"--bind={scratch}/stage:/mnt/stage" in words and (scratch / "stage").is_dir()
         assert spack_environment.SCOPE["config.yaml"]["config"]["build_stage"] == ["/mnt/stage"]
@@ -111,5 +118,15 @@ def test_a_build_by_spack_fails_with_these_words(
     monkeypatch.setattr(build, "run_logged", run_logged)
     recipe = build.recipe_of(root, NAMES[0], "mmdebstrap")
     with pytest.raises(failure.SpackFailure, match=f"{NAMES[0]}: Spack could not build mpich"):
+        build.make_image(recipe, tmp_path / "x.sif", tmp_path / "scratch",
+                         "2026-01-01T00:00:00Z", BuildProgress())  # fmt: skip
+
+    def unusable(*_: object) -> None:
+        raise SpackError("openblas lacks a header")
+
+    # An external that cannot be built with is known before anything is built.
+    monkeypatch.setattr(externals, "prove", unusable)
+    monkeypatch.setattr(build, "run_logged", lambda *_: pytest.fail("something is built"))
+    with pytest.raises(SpackError, match="openblas lacks a header"):
         build.make_image(recipe, tmp_path / "x.sif", tmp_path / "scratch",
                          "2026-01-01T00:00:00Z", BuildProgress())  # fmt: skip

@@ -11,10 +11,11 @@ import pytest
 
 from containers import apt, build, sources
 from containers.spack import environment as spack_environment
-from containers.spack import given, recipes
+from containers.spack import given, recipes, release_tree, source_folder
 from containers.spack import mirror as spack_mirror
 from containers.spack import tool as spack
 from containers.spack.recipes import Needed, SpackError
+from containers.spack.source_folder import SourceFolder
 from containers.table import load_table
 from tests.containers import travelling
 from tests.containers.test_spack import NAMES, PROJECT, core, repository_of
@@ -44,14 +45,14 @@ def test_a_file_of_any_name_is_known_by_its_digest_and_lies_where_spack_looks(
     (folder / "x-1.tar.xz").write_bytes(b"of the right name and another content")
     one, other = wanted(digest(b"archive")), wanted(digest(b"none"), f"{FORGE}/y.tar.xz")
     mirror = tmp_path / "mirror"
-    rows = given.look([[one, other]], given.SourceFolder(folder), mirror)
+    rows = given.look([[one, other]], SourceFolder(folder), mirror)
     assert [row.where for row in rows] == ["have", None]
     assert (mirror / str(one.place)).read_bytes() == b"archive"
     # What the mirror has needs to be in no folder.
     (folder / "deeper" / "whatever").unlink()
-    rows = given.look([[one]], given.SourceFolder(folder), mirror)
+    rows = given.look([[one]], SourceFolder(folder), mirror)
     assert [row.where for row in rows] == ["have"]
-    assert [row.where for row in given.look([[one]], given.SourceFolder(folder), None)] == [None]
+    assert [row.where for row in given.look([[one]], SourceFolder(folder), None)] == [None]
 
 
 @pytest.fixture
@@ -81,13 +82,13 @@ def test_a_repository_has_the_archives_of_its_tags(
 ) -> None:
     made = spack_mirror.archive_of(project, what, prefix, tmp_path).read_bytes()
     source = wanted(digest(made), address)
-    found = given.SourceFolder(project.parent).provide(source, tmp_path)
+    found = SourceFolder(project.parent).provide(source, tmp_path)
     assert found is not None and found.read_bytes() == made
     # An archive of a digest that it does not make is not given.
     other = wanted(digest(b"other"), address)
-    assert given.SourceFolder(project.parent).provide(other, tmp_path) is None
+    assert SourceFolder(project.parent).provide(other, tmp_path) is None
     nowhere = wanted(digest(made), address.replace("1.2", "1.3"))
-    assert given.SourceFolder(project.parent).provide(nowhere, tmp_path) is None
+    assert SourceFolder(project.parent).provide(nowhere, tmp_path) is None
 
 
 def test_a_repository_has_its_commits_as_patches(tmp_path: Path, project: Path) -> None:
@@ -98,7 +99,7 @@ def test_a_repository_has_its_commits_as_patches(tmp_path: Path, project: Path) 
     ).stdout  # fmt: skip
     assert b"+int b;" in made
     source = wanted(digest(made), f"{FORGE}/project/commit/{head}.patch?full_index=1", kind="patch")
-    (row,) = given.look([[source]], given.SourceFolder(project.parent), tmp_path / "mirror")
+    (row,) = given.look([[source]], SourceFolder(project.parent), tmp_path / "mirror")
     assert row.where == "have" and (tmp_path / "mirror" / str(source.place)).read_bytes() == made
 
 
@@ -110,10 +111,10 @@ def test_a_git_that_does_not_answer_is_a_sentence(
     program.write_text("#!/bin/sh\nexec sleep 600\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
-    monkeypatch.setattr(given, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(source_folder, "PATIENCE_S", 0.3)
     source = wanted("a" * 64, f"{FORGE}/project/commit/{'1' * 40}.patch?full_index=1", kind="patch")
     with pytest.raises(SpackError, match=r"1111 did not end within 0\.3 s in .*project\.git: put "):
-        given.SourceFolder(project.parent).provide(source, tmp_path)
+        SourceFolder(project.parent).provide(source, tmp_path)
 
 
 def test_the_table_says_all_that_is_needed_to_find_what_is_missing(tmp_path: Path) -> None:
@@ -133,23 +134,6 @@ def test_the_table_says_all_that_is_needed_to_find_what_is_missing(tmp_path: Pat
     given.refuse_missing(rows[:1], tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("top", "found"),
-    [("openmpi-4.1.6", ("openmpi", "4.1.6")), ("NPB3.4.1", ("npb", "3.4.1")),
-     ("mvapich2-2.3.7-1", ("mvapich2", "2.3.7-1")), ("./hpl-2.3", ("hpl", "2.3")),
-     ("sources", None)],
-)  # fmt: skip
-def test_an_archive_is_of_what_its_folder_is_called(
-    tmp_path: Path, top: str, found: tuple[str, str] | None
-) -> None:
-    (tmp_path / "x").write_text("x")
-    with tarfile.open(tmp_path / "archive", "w:xz") as archive:
-        archive.add(tmp_path / "x", f"{top}/x")
-    assert given.identified(tmp_path / "archive") == found
-    (tmp_path / "archive").write_bytes(b"\x1f\x8b and no archive")
-    assert given.identified(tmp_path / "archive") is None
-
-
 def test_an_archive_of_another_digest_is_told_with_what_to_add(tmp_path: Path) -> None:
     folder = tmp_path / "sources"
     folder.mkdir()
@@ -158,13 +142,37 @@ def test_an_archive_of_another_digest_is_told_with_what_to_add(tmp_path: Path) -
         with tarfile.open(folder / f"{name}.tar", "w") as archive:
             archive.add(tmp_path / "x", f"{name}/x")
     rows = [given.SourceRow(wanted("a" * 64, package="hpl", version="2.3"), None)]
-    (line,) = given.unknown(given.SourceFolder(folder), rows)
+    (line,) = given.unknown(SourceFolder(folder), rows)
     assert "hpl-2.3.tar is hpl 2.3 by the folder in it" in line
     digest_of = sources.sha256_of(folder / "hpl-2.3.tar")
     assert f'version("2.3-given", sha256="{digest_of}"' in line
     # What is asked for by its digest needs no word.
     rows = [given.SourceRow(wanted(digest_of, package="hpl", version="2.3"), "have")]
-    assert given.unknown(given.SourceFolder(folder), rows) == []
+    assert given.unknown(SourceFolder(folder), rows) == []
+
+
+def test_an_unpacked_release_is_served_as_its_archive_and_told_as_one(tmp_path: Path) -> None:
+    tree = tmp_path / "sources" / "below" / "hpl-2.3"
+    (tree / "src").mkdir(parents=True)
+    for name in ("configure", "src/a.c"):
+        (tree / name).write_text(name)
+    of_archive = release_tree.digest_of(tree)
+    rows = [given.SourceRow(wanted("a" * 64, package="hpl", version="2.3"), None)]
+    folder = SourceFolder(tmp_path / "sources")
+    # Its files are no sources of their own.
+    assert folder.files == {} and folder.trees == {of_archive: tree}
+    (line,) = given.unknown(folder, rows)
+    assert line.startswith(f"{tree} is hpl 2.3 by its name, and not what the lock has (2.3): ")
+    assert f'version("2.3-given", sha256="{of_archive}", url="file:///hpl-2.3.tar")' in line
+    # As what a lock has that knows this version.
+    place = f"_source-cache/archive/{of_archive[:2]}/{of_archive}.tar"
+    needed = wanted(of_archive, "file:///hpl-2.3.tar", package="hpl", place=place)
+    rows = given.look([[needed]], folder, tmp_path / "mirror")
+    assert [row.where for row in rows] == ["have"] and given.unknown(folder, rows) == []
+    assert sources.sha256_of(tmp_path / "mirror" / place) == of_archive
+    with tarfile.open(tmp_path / "mirror" / place) as archive:
+        assert archive.getnames() == ["hpl-2.3", "hpl-2.3/configure", "hpl-2.3/src",
+                                      "hpl-2.3/src/a.c"]  # fmt: skip
 
 
 def test_nothing_is_built_where_a_source_is_missing(
@@ -202,7 +210,7 @@ def test_the_project_s_own_archives_come_from_the_folder_too(tmp_path: Path) -> 
     path.write_text(path.read_text().replace(pinned.sha256, digest(b"hpcc")))
     (tmp_path / "sources").mkdir()
     (tmp_path / "sources" / "some-name").write_bytes(b"hpcc")
-    given.own_archives(root, given.SourceFolder(tmp_path / "sources"))
+    given.own_archives(root, SourceFolder(tmp_path / "sources"))
     assert (root / ".wyeast" / "downloads" / pinned.file).read_bytes() == b"hpcc"
 
 
@@ -242,7 +250,7 @@ def test_a_folder_is_filled_from_the_distribution_first_and_by_digest_alone(
     folder = tmp_path / "sources"
     folder.mkdir()
     said: list[str] = []
-    rows = given.look([needed], given.SourceFolder(folder), None)
+    rows = given.look([needed], SourceFolder(folder), None)
     given.fill(root, folder, rows, said.append)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
         "hpcc_1.5.0.orig.tar.gz": b"hpcc", "y.tar.xz": b"y",
@@ -250,7 +258,7 @@ def test_a_folder_is_filled_from_the_distribution_first_and_by_digest_alone(
     # Asked by the package's name, then by the archive's.
     assert distribution.asked[:2] == ["hpl-hpcc", "hpcc"]
     assert len(said) == 2 and said[0].startswith("hpl-hpcc: ")
-    rows = given.look([needed], given.SourceFolder(folder), None)
+    rows = given.look([needed], SourceFolder(folder), None)
     assert [row.where for row in rows].count(None) == 1
 
 

@@ -23,6 +23,7 @@ from containers.registry_connection import Registry, RegistryError
 from containers.sharing import registry
 from containers.spack import given
 from containers.spack.recipes import SpackError
+from containers.spack.source_folder import SourceFolder
 from containers.table import load_table
 from containers.trusted_keys import TrustError
 from documentation import __main__ as documentation
@@ -77,7 +78,7 @@ def lock(here: Checkout, value: str) -> object:
 
 def spack_sources(here: Checkout, value: str) -> None:
     folder = given.meant(value)
-    given.refuse_missing(given.look([[wanted("0" * 64)]], given.SourceFolder(folder), None),
+    given.refuse_missing(given.look([[wanted("0" * 64)]], SourceFolder(folder), None),
                          folder)  # fmt: skip
 
 
