@@ -271,7 +271,7 @@ def test_a_site_that_is_not_there_is_said(tmp_path: Path, found: spack.Spack) ->
 
 
 #: What of the checkout plain Spack reads and may write to.
-PLAIN = ("spack.yaml", ".gitignore", "spack_repo", "site_configs", "spack_found", "benchmarks")
+PLAIN = ("spack.yaml", ".gitignore", "spack_repo", "site_configs", "benchmarks")
 
 
 @pytest.mark.parametrize("site", ["virtual", ""])
@@ -324,7 +324,7 @@ def test_plain_spack_leaves_the_checkout_s_files_as_they_are(
         # Where no site names a compiler, it is by this that Spack finds one, before it concretizes.
         do("compiler", "find")
         assert "gcc" in do("compiler", "list")
-        assert (root / "spack_found" / "packages.yaml").is_file()
+        assert (root / "spack_repo/found" / "packages.yaml").is_file()
     assert git("diff") == "" and git("ls-files", "--others", "--exclude-standard") == ""
 
 
