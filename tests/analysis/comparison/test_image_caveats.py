@@ -147,8 +147,8 @@ def test_the_machine_s_own_mpi_is_not_the_image_s(tmp_path: Path) -> None:
 
 def test_two_campaigns_images_differ_in_what_their_programs_load(tmp_path: Path) -> None:
     def found(one: dict[str, Any], other: dict[str, Any]) -> dict[str, str]:
-        manifests = [{"images": {"x": image}} for image in (one, other)]
-        said = differences(*manifests, [("x", "x")])
+        before, after = ({"images": {"x": image}} for image in (one, other))
+        said = differences(before, after, [("x", "x")])
         return {difference.rule.name: difference.sentence for difference in said}
 
     alpha = loading(SAME[0], OF_DEBIAN, "a")
