@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from containers import images, trust
+from containers import images, loaded_libraries, trust
 from containers.apptainer import command, launch_options, run_apart
 from containers.selection import runs_here
 from containers.table import split_variant
@@ -201,14 +201,17 @@ def inner_manifest(implementation: str, told: str) -> dict[str, Any]:
 
 
 def describe_images(
-    root: Path, implementations: list[str], site: Mapping[str, Any]
+    root: Path, implementations: list[str], site: Mapping[str, Any], loaded: bool = True
 ) -> dict[str, Any]:
     """Return digest, signature, labels and inner manifest of each image, after verifying it.
 
-    Raises containers.images.ImageError for an image that is missing, not the locked one, or not
+    With `loaded`, also which libraries its programs load, which takes about a second. Raises
+    containers.images.ImageError for an image that is missing, not the locked one, or not
     what the site's data allow.
     """
     described = {}
+    # Variants have one image.
+    answers: dict[Path, dict[str, Any] | None] = {}
     for implementation in implementations:
         image, signature = trust.admit_by(root, implementation, site)
         shown = (image, "cat", "/opt/wyeast/manifest.json")
@@ -219,6 +222,12 @@ def describe_images(
             "labels": images.labels(image),
             "manifest": inner_manifest(implementation, told) if told else None,
         }
+        if loaded:
+            if image.path not in answers:
+                asked = (image, "sh", "-c", loaded_libraries.QUESTION)
+                answer = said_by(*command("exec", *launch_options(alone=True), *asked))
+                answers[image.path] = loaded_libraries.read(answer or "")
+            described[implementation]["libraries"] = answers[image.path]
     return described
 
 

@@ -46,7 +46,7 @@ def old_campaign(options: argparse.Namespace) -> tuple[Path, Manifest]:
     site = load_site(manifest.site)
     refuse_path(beginning.ROOT, site)
     for name, now in provenance.describe_images(
-        beginning.ROOT, list(manifest.images), site
+        beginning.ROOT, list(manifest.images), site, loaded=False
     ).items():
         if now["sha256"] != manifest.images[name].sha256:
             raise CampaignError(

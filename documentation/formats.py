@@ -36,8 +36,8 @@ PUBLIC: dict[str, tuple[tuple[type, ...], tuple[Callable[..., Any], ...]]] = {
         (campaign.find_campaign, campaign.read_campaign),
     ),
     "Its manifest": (
-        (manifest.Manifest, manifest.ImageFacts, manifest.Design, manifest.RoundDone,
-         manifest.Night),
+        (manifest.Manifest, manifest.ImageFacts, manifest.LoadedLibraries, manifest.LoadedBy,
+         manifest.Design, manifest.RoundDone, manifest.Night),
         (manifest.read_manifest,),
     ),
     "A launch": ((launch.LaunchRecord,), (kept.kept_launches, kept.read_records)),

@@ -99,13 +99,36 @@ class Part(BaseModel):
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 
+class LoadedBy(Part):
+    """Programs of an image, or libraries of its MPI by their paths, and what they load."""
+
+    by: list[str]
+    files: list[str]
+
+
+class LoadedLibraries(Part):
+    """What the programs of an image load, as its own loader says, and the digest of each file."""
+
+    sha256: dict[str, Sha256]
+    loaded: list[LoadedBy]
+
+    @model_validator(mode="after")
+    def each_has_a_digest(self) -> LoadedLibraries:
+        """Refuse a file without its digest."""
+        if any(path not in self.sha256 for one in self.loaded for path in one.files):
+            raise ValueError("names a library without its digest")
+        return self
+
+
 class ImageFacts(Part):
-    """An image that is measured: its digest and its description of itself."""
+    """An image that is measured: its digest, its description of itself, and what it loads."""
 
     sha256: Sha256
     signature: str | None = None
     labels: dict[str, str] = {}
     manifest: dict[str, Any] | None = None
+    #: None of campaigns from before this was recorded, and where the image does not tell.
+    libraries: LoadedLibraries | None = None
 
 
 class RoundDone(Part):

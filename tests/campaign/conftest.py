@@ -57,7 +57,7 @@ def played(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(module, "load_site", lambda site: {"scheduler": "local"})
     monkeypatch.setattr(
         provenance, "describe_images",
-        lambda root, names, site: {name: {"sha256": "1" * 64} for name in names},
+        lambda root, names, site, **_: {name: {"sha256": "1" * 64} for name in names},
     )  # fmt: skip
     for fact in ("input_digests", "software"):
         monkeypatch.setattr(provenance, fact, lambda *_: {})

@@ -138,7 +138,7 @@ def test_a_full_disk_is_a_sentence_and_can_be_gone_on_with(
     entry = RoundDone(round=1, wall_s=1.0, reframe_exit_code=0)
     monkeypatch.setattr(beginning, "chosen", lambda options: (["alpha-1.0"], {}))
     for fact in ("describe_images", "input_digests", "software"):
-        monkeypatch.setattr(provenance, fact, lambda *_: {})
+        monkeypatch.setattr(provenance, fact, lambda *_, **__: {})
     monkeypatch.setattr(provenance, "machine", lambda: {"cpu_model": None})
 
     def run_round(*_: object) -> RoundDone:

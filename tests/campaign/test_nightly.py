@@ -307,7 +307,7 @@ def test_an_interrupted_night_is_gone_on_with(
             (Path(path) / "night.json").write_text(json.dumps(told))
         return 6 if command == "night" else 0
 
-    def describe(root: Path, names: list[str], site: dict[str, Any]) -> dict[str, Any]:
+    def describe(root: Path, names: list[str], site: dict[str, Any], **_: bool) -> dict[str, Any]:
         return {name: {"sha256": "0" * 64} for name in names}
 
     monkeypatch.setattr(measuring, "run_round", run_round)

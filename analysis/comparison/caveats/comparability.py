@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from analysis.comparison.caveats import image_libraries
 from inference.intervals import median
 from records.campaign import Campaign
 from records.experiments import concerned_by
@@ -123,10 +124,25 @@ def of_campaign(manifest: Mapping[str, Any], rule: Rule) -> Any:
     return rule.absent if found is None else found
 
 
+def facts_of(manifest: Mapping[str, Any], image: str) -> Mapping[str, Any]:
+    """Return what a manifest says of an image; nothing where it does not have it.
+
+    Into one with the machine's own MPI that MPI is bound, in the place of the image's libraries.
+    """
+    found: Mapping[str, Any] = value_at(manifest, ("images", image)) or {}
+    variant = value_at(manifest, ("host_mpi", "variant"))
+    bound = variant is not None and image.endswith(f"+{variant}")
+    return {**found, "libraries": None} if bound else found
+
+
 def value_of(manifest: Mapping[str, Any], image: str, rule: Rule) -> Any:
     """Return the value that a rule concerns in an image of a campaign, or None if unknown."""
     if value_at(manifest, ("images", image)) is None:
         return None
+    if rule.at == ["compiled_by"]:
+        return image_libraries.compiled_by(facts_of(manifest, image))
+    if rule.at == ["besides_mpi"]:
+        return image_libraries.besides_mpi(facts_of(manifest, image))
     found = value_at(manifest, ("images", image, *rule.at))
     return rule.absent if found is None else found
 
@@ -144,10 +160,25 @@ def differences(
         elif rule.of == "image":
             for one, other in images:
                 values = value_of(before, one, rule), value_of(after, other, rule)
-                if values[0] != values[1]:
+                if values[0] != values[1] and not is_explained(before, after, one, other, rule):
                     named = one if one == other else f"{one} and {other}"
                     found.append(Difference(rule, *values, where=named, implementation=other))
     return found
+
+
+def is_explained(
+    before: Mapping[str, Any], after: Mapping[str, Any], one: str, other: str, rule: Rule
+) -> bool:
+    """Return whether two images that differ in a rule's value do not differ in what it is about.
+
+    Whoever built them, an MPI of the same bytes was compiled once. Which libraries are loaded is
+    not known of older campaigns; that their image is another one is said by its own rule.
+    """
+    images = facts_of(before, one), facts_of(after, other)
+    if rule.at == ["compiled_by"]:
+        known = [image_libraries.mpi(image) for image in images]
+        return known[0] is not None and known[0] == known[1]
+    return rule.at == ["besides_mpi"] and not all(image.get("libraries") for image in images)
 
 
 def condition_differences(before: Campaign, after: Campaign) -> list[Difference]:

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from analysis.comparison.caveats import image_libraries
+from analysis.comparison.caveats.comparability import differences, facts_of
 from analysis.comparison.caveats.image_caveats import image_caveats
 from analysis.comparison.compare import compare
 from analysis.comparison.result import Comparison
@@ -59,10 +61,103 @@ def test_each_difference_is_named_with_the_experiments_that_it_concerns(tmp_path
     assert found == {
         "compiler flags: -O2 -g (alpha-1.0); -O2 -g -march=x86-64-v3 (beta-2.0)": both,
         "HPL's version: 2.0 (alpha-1.0); 2.3 (beta-2.0)": ("Linpack",),
-        "builder: wheel (alpha-1.0); spack (beta-2.0)": both,
+        "builder: wheel (alpha-1.0); spack (beta-2.0); which libraries were loaded is not known "
+        "of all": both,
     }
     # Nas was not measured: of its programs there is nothing to say.
     assert not any("NAS" in sentence for sentence in caveats(folder))
+
+
+LIBC, BLAS = "/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libopenblas.so.0"
+
+
+def loading(image: dict[str, Any], mpi: str, digests: str, **others: str) -> dict[str, Any]:
+    """An image whose programs load an MPI, of digest a or b, and others by their digests."""
+    sha256 = {mpi: digests[0] * 64, LIBC: "c" * 64, BLAS: others.get("blas", "d") * 64}
+    loaded = [
+        {"by": ["pingpong"], "files": [mpi, LIBC]},
+        {"by": ["xhpl"], "files": [mpi, LIBC, BLAS]},
+        {"by": [mpi], "files": [LIBC]},
+    ]
+    return {**image, "libraries": {"sha256": sha256, "loaded": loaded}}
+
+
+def said_of(folder: Path, rule: str) -> dict[str, tuple[str, ...]]:
+    """What is said by a rule, without what it concerns and why it matters."""
+    return {
+        sentence.partition(f"{rule}: ")[2].rpartition(": ")[0]: experiments
+        for sentence, experiments in caveats(folder).items()
+        if f": {rule}: " in sentence
+    }
+
+
+SAME = image("debian", FLAGS, hpl="2.0"), image("spack", FLAGS, hpl="2.0")
+OF_DEBIAN, OF_SPACK = "/usr/lib/libmpich.so.12", "/opt/software/x/lib/libmpi.so.12"
+
+
+def test_one_library_that_two_builders_put_into_images_was_compiled_once(tmp_path: Path) -> None:
+    alpha, beta = (loading(one, OF_DEBIAN, "a") for one in SAME)
+    assert caveats(campaign(tmp_path, alpha, beta)) == {}
+    # Its bytes decide, and not its place.
+    beta = loading(SAME[1], OF_SPACK.replace("libmpi", "libmpich"), "a")
+    assert caveats(campaign(tmp_path / "moved", alpha, beta)) == {}
+
+
+def test_libraries_of_two_mpis_of_one_distribution_have_one_builder(tmp_path: Path) -> None:
+    alpha = loading(SAME[0], OF_DEBIAN, "a")
+    beta = loading(SAME[1], "/usr/lib/libmpi.so.40", "b")
+    assert caveats(campaign(tmp_path, alpha, beta)) == {}
+
+
+def test_a_library_that_was_compiled_in_another_way_is_a_caveat(tmp_path: Path) -> None:
+    alpha, beta = loading(SAME[0], OF_DEBIAN, "a"), loading(SAME[1], OF_SPACK, "b")
+    found = said_of(campaign(tmp_path, alpha, beta), "builder")
+    both = ("PointToPoint", "Linpack")
+    assert found == {"the distribution (alpha-1.0); spack (beta-2.0)": both}
+
+
+def test_what_images_load_is_not_known_of_older_campaigns(tmp_path: Path) -> None:
+    folder = campaign(tmp_path, *SAME)
+    (words,) = said_of(folder, "builder")
+    assert words == (
+        "the distribution (alpha-1.0); spack (beta-2.0); "
+        "which libraries were loaded is not known of all"
+    )
+    assert said_of(folder, "libraries besides the MPI") == {}
+
+
+def test_another_blas_concerns_only_the_programs_that_load_it(tmp_path: Path) -> None:
+    alpha, beta = (loading(SAME[0], OF_DEBIAN, "a", blas=blas) for blas in "de")
+    found = said_of(campaign(tmp_path, alpha, beta), "libraries besides the MPI")
+    words = "libopenblas.so.0 dddddddddddd (alpha-1.0); libopenblas.so.0 eeeeeeeeeeee (beta-2.0)"
+    assert found == {words: ("Linpack",)}
+    # Of an image that does not tell, nobody knows.
+    found = said_of(campaign(tmp_path / "one", alpha, SAME[0]), "libraries besides the MPI")
+    assert found == {"known (alpha-1.0); not known (beta-2.0)": ("PointToPoint", "Linpack")}
+
+
+def test_the_machine_s_own_mpi_is_not_the_image_s(tmp_path: Path) -> None:
+    manifest = {
+        "images": {name: loading(SAME[0], OF_DEBIAN, "a") for name in ("x", "x+host")},
+        "host_mpi": {"variant": "host"},
+    }
+    assert image_libraries.mpi(facts_of(manifest, "x"))
+    assert image_libraries.mpi(facts_of(manifest, "x+host")) is None
+
+
+def test_two_campaigns_images_differ_in_what_their_programs_load(tmp_path: Path) -> None:
+    def found(one: dict[str, Any], other: dict[str, Any]) -> dict[str, str]:
+        said = differences({"images": {"x": one}}, {"images": {"x": other}}, [("x", "x")])
+        return {difference.rule.name: difference.sentence for difference in said}
+
+    alpha = loading(SAME[0], OF_DEBIAN, "a")
+    assert found(alpha, loading(SAME[1], OF_SPACK.replace("libmpi", "libmpich"), "a")) == {}
+    said = found(alpha, loading(SAME[1], OF_SPACK, "b", blas="e"))
+    assert said["builder"].startswith("builder of x: the distribution and spack: ")
+    assert "libopenblas.so.0 dddd" in said["libraries besides the MPI"]
+    assert "libc.so.6" not in said["libraries besides the MPI"]
+    # That an older one's files are not known is not said of each image.
+    assert set(found(alpha, SAME[1])) == {"builder"}
 
 
 def test_what_is_not_known_of_one_is_a_difference(tmp_path: Path) -> None:

@@ -1,0 +1,49 @@
+"""Which libraries the programs of an image load, by the image's own loader, with digests."""
+
+import re
+from typing import Any
+
+#: An MPI's library and its relatives, LAM's too; what these load belongs to the MPI.
+MPI_LIBRARY = re.compile(r"lib(?:p?mpi(?:ch|fort|cxx|_\w+)?\d*|lam)\.so(?:\.\d+)*")
+#: Asked of a shell in the image: what each program loads, then what each MPI's library among that
+#: loads, then the digests of all of it. What is no dynamic program loads nothing.
+QUESTION = r"""
+loaded() { echo "= $1"; ldd "$1" 2>/dev/null || true; }
+said=$(for file in /opt/wyeast/bin/*; do loaded "$file"; done)
+echo "$said"
+files=$(echo "$said" | sed -n 's/.* => \(\/[^ ]*\) (0x.*/\1/p' | sort -u)
+for file in $files; do
+    case ${file##*/} in libmpi*|libpmpi*|liblam*) loaded "$file" ;; esac
+done
+[ -z "$files" ] || sha256sum $files
+"""
+LOADED = re.compile(r"\s+\S+ => (?P<path>/\S+) \(0x[0-9a-f]+\)")
+DIGEST = re.compile(r"(?P<sha256>[0-9a-f]{64})  (?P<path>/\S+)")
+
+
+def read(said: str) -> dict[str, Any] | None:
+    """Return what an image has answered, as a manifest has it; None where it did not.
+
+    Programs are called by their names, and libraries of the MPI by their paths.
+    """
+    by: dict[str, list[str]] = {}
+    digests: dict[str, str] = {}
+    now: list[str] = []
+    for line in said.splitlines():
+        if line.startswith("= "):
+            path = line.removeprefix("= ")
+            now = by.setdefault(path.removeprefix("/opt/wyeast/bin/"), [])
+        elif match := LOADED.fullmatch(line):
+            now.append(match["path"])
+        elif match := DIGEST.fullmatch(line):
+            digests[match["path"]] = match["sha256"]
+    loaded = {path for paths in by.values() for path in paths if path in digests}
+    if not by or any(path not in digests for paths in by.values() for path in paths):
+        return None
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name, paths in by.items():
+        groups.setdefault(tuple(sorted(set(paths))), []).append(name)
+    return {
+        "sha256": {path: digests[path] for path in sorted(loaded)},
+        "loaded": [{"by": names, "files": list(paths)} for paths, names in groups.items()],
+    }
