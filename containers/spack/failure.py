@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from containers.commands import StepError
-from records.causes import one_line
+from records.causes import known_in, one_line
 
 #: How many lines a sentence has of what is missing.
 MOST_LINES = 12
@@ -26,7 +26,8 @@ OF_SPACK = re.compile(r"^==> |^FATAL: |^\s*'")
 #: What is missing from an image, said by missing_libraries.sh.
 MISSING = re.compile(r"^missing library: (?P<line>.*)$")
 
-#: What is known of an error, by its words: the first that fits.
+#: What is known of an error of compiling, by its words: the first that fits. What ails machines is
+#: known to `records.causes`.
 KNOWN = (
     (r"All fetchers failed|FetchError",
      "its source is neither in the mirror nor to be had from here: make spack-sources "
@@ -47,8 +48,6 @@ KNOWN = (
      "the compiler is newer than the source, and refuses what older ones only warned of"),
     (r"undefined reference to",
      "the libraries that are linked do not belong to the headers, or one is not named"),
-    (r"No space left on device",
-     "the folder of temporary files is full"),
     (r"internal compiler error: Killed|fatal error: Killed signal",
      "the memory was not enough for the compiler"),
 )  # fmt: skip
@@ -124,4 +123,5 @@ def known_of(error: str) -> str | None:
     for pattern, words in KNOWN:
         if match := re.search(pattern, error):
             return words.format(**match.groupdict())
-    return None
+    known = known_in(error)
+    return known.sentence if known else None

@@ -11,6 +11,7 @@ from containers.spack import environment as spack_environment
 from containers.spack import externals, failure
 from containers.spack import tool as spack
 from containers.spack.recipes import SpackError
+from records.ailments.of_machines import FULL_DISK
 from tests.containers import travelling
 from tests.containers.test_spack import NAMES, PROJECT
 
@@ -60,6 +61,8 @@ FATAL:   While performing build: while running engine: while running %post secti
          "hpl", "x.c:1:10: fatal error: numa.h", "numa.h is in no package of the base"),
         ("==> npb: Executing phase: 'build'\nError: Type mismatch between actual argument at (1)\n",
          "npb", "Error: Type mismatch", "-fallow-argument-mismatch"),
+        ("==> npb: Executing phase: 'build'\n/tmp/cc.s: No space left on device\n",
+         "npb", "/tmp/cc.s: No space left on device", FULL_DISK.sentence),
         ("==> npb: Executing phase: 'edit'\nend\n", "npb", "    end", "npb is kept"),
     ],
 )  # fmt: skip
