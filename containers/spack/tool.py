@@ -37,7 +37,8 @@ COMMITS = {
 }
 #: The digest of the wrapper's archive, as its recipe has it: it is made from its repository.
 WRAPPER_SHA256 = "a07b35081d14b0729090bc1e5790a5dda2d5b997e064c62da39a1224ee249b2a"
-OLDEST = (1, 0)
+#: The oldest that knows where else than in spack.yaml it may write (`prefer_modify`).
+OLDEST = (1, 1)
 #: What spack.yaml and its locks are for, as the kernel calls it.
 ARCHITECTURE = "x86_64"
 #: How long Spack may take to tell something, in seconds: its first start on a network's file system
@@ -103,9 +104,10 @@ def check_version(version: str, core: Path) -> None:
     """Raise ProvisionError for a Spack that is too old for spack.yaml."""
     numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
     if numbers < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
         raise ProvisionError(
-            f"{core} is Spack {version}, but spack.yaml and the recipes need 1.0 or newer: set "
-            "SPACK_ROOT to one, or unset it and run make spack"
+            f"{core} is Spack {version}, but spack.yaml and the recipes need {oldest} or newer: "
+            "set SPACK_ROOT to one, or unset it and run make spack"
         )
 
 

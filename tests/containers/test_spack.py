@@ -397,12 +397,12 @@ def core(folder: Path, version: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("version", ["0.23.1", "0.23.0.dev0 (abc)"])
+@pytest.mark.parametrize("version", ["0.23.1", "0.23.0.dev0 (abc)", "1.0.2"])
 def test_an_old_spack_is_refused_in_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
 ) -> None:
     monkeypatch.setenv("SPACK_ROOT", str(core(tmp_path / "old", version)))
-    with pytest.raises(ProvisionError, match=r"Spack 0\.23.* need 1\.0 or newer") as caught:
+    with pytest.raises(ProvisionError, match=r"Spack (0\.23|1\.0).* need 1\.1 or newer") as caught:
         spack.find(tmp_path)
     assert "\n" not in str(caught.value)
 
@@ -494,7 +494,7 @@ def test_the_own_spack_is_renewed_when_another_release_is_pinned(
     monkeypatch.setattr(spack, "solver", lambda root: root)
     upstream = tmp_path / "upstream"
     commits = {}
-    for number in ("1.0.9", "1.1.9"):
+    for number in ("1.1.8", "1.1.9"):
         said = f"#!/bin/sh\necho {number}\n"
         tag = f"v{number}"
         commits[number] = {
@@ -504,7 +504,7 @@ def test_the_own_spack_is_renewed_when_another_release_is_pinned(
             ),
         }
     monkeypatch.setenv(spack.UPSTREAM_VARIABLE, str(upstream))
-    for number in ("1.0.9", "1.1.9"):
+    for number in ("1.1.8", "1.1.9"):
         pinned = {"spack": f"v{number}", "spack-packages": f"v{number}"}
         monkeypatch.setattr(spack, "RELEASES", {**spack.RELEASES, **pinned})
         monkeypatch.setattr(spack, "COMMITS", {**spack.COMMITS, **commits[number]})

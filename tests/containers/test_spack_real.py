@@ -270,6 +270,64 @@ def test_a_site_that_is_not_there_is_said(tmp_path: Path, found: spack.Spack) ->
     assert without.returncode == 0 and "debian-mpi" not in without.stdout
 
 
+#: What of the checkout plain Spack reads and may write to.
+PLAIN = ("spack.yaml", ".gitignore", "spack_repo", "site_configs", "spack_found", "benchmarks")
+
+
+@pytest.mark.parametrize("site", ["virtual", ""])
+def test_plain_spack_leaves_the_checkout_s_files_as_they_are(
+    tmp_path: Path, found: spack.Spack, site: str
+) -> None:
+    root = tmp_path / "checkout"
+
+    def git(*words: str, where: Path = root) -> str:
+        return subprocess.run(
+            ["git", *words], cwd=where, check=True, capture_output=True, text=True, timeout=60
+        ).stdout
+
+    for name in git("ls-files", *PLAIN, where=PROJECT).splitlines():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(PROJECT / name, root / name)
+    git("init", "-q")
+    git("add", "--all")
+    # A user's own configuration; with -C Spack would write there, and not where a user's does.
+    user = tmp_path / "user"
+    user.mkdir()
+    (user / "repos.yaml").write_text(yaml.safe_dump(
+        {"repos": {"builtin": str(found.packages / "repos/spack_repo/builtin")}}
+    ))  # fmt: skip
+    (user / "config.yaml").write_text(yaml.safe_dump({"config": {
+        "install_tree": {"root": str(tmp_path / "software")},
+        "build_stage": [str(tmp_path / "stage")],
+    }}))  # fmt: skip
+    variables = {
+        **os.environ, "SPACK_USER_CONFIG_PATH": str(user), "SPACK_SYSTEM_CONFIG_PATH": "/nowhere",
+        "SPACK_USER_CACHE_PATH": str(spack.folder(PROJECT) / "cache"),
+        "SPACK_PYTHON": sys.executable, "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPATH": str(spack.folder(PROJECT) / "solver"),
+        "WYEAST_SITE": site, "WYEAST_IMPLEMENTATION": "mpich-4.0.2-spack",
+    }  # fmt: skip
+
+    def do(*command: str) -> str:
+        done = subprocess.run(
+            [str(found.command), "-e", ".", *command], capture_output=True, text=True,
+            timeout=1800, cwd=root, env=variables,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return done.stdout
+
+    if site:
+        do("concretize")
+        do("install", "--fake", "--no-cache")
+        assert (root / "spack.lock").is_file()
+    else:
+        # Where no site names a compiler, it is by this that Spack finds one, before it concretizes.
+        do("compiler", "find")
+        assert "gcc" in do("compiler", "list")
+        assert (root / "spack_found" / "packages.yaml").is_file()
+    assert git("diff") == "" and git("ls-files", "--others", "--exclude-standard") == ""
+
+
 @pytest.mark.parametrize("name", spack_environment.of_the_distribution(load_table(PROJECT)))
 def test_an_image_runs_checks(found: spack.Spack, name: str) -> None:
     build.build(PROJECT, [name], "mmdebstrap", force=False)

@@ -56,7 +56,7 @@ def test_a_wrong_key_is_refused(kind: str, change: Change) -> None:
 
 @pytest.mark.parametrize(("site", "included"), [(None, False), ("", False), ("virtual", True)])
 def test_a_site_is_included_where_one_is_named(site: str | None, included: bool) -> None:
-    (entry,) = DATA["environment"]["spack"]["include"]
+    entry, _ = DATA["environment"]["spack"]["include"]
     variables = {} if site is None else {"WYEAST_SITE": site}
     assert eval(entry["when"], {"env": variables}) is included
     # Without `optional`, Spack says that a folder is not there.
