@@ -209,7 +209,8 @@ def drawn_keys(log2_keys: int, log2_largest: int) -> NDArray[numpy.int64]:
         draws[filled : 2 * filled] = draws[:filled] * numpy.uint64(step) & numpy.uint64(2**46 - 1)
         filled, step = 2 * filled, step * step % 2**46
     totals = draws.reshape(-1, 4).sum(axis=1).astype(object)
-    return (totals * 2**log2_largest // 2**48).astype(numpy.int64)
+    keys: NDArray[numpy.int64] = (totals * 2**log2_largest // 2**48).astype(numpy.int64)
+    return keys
 
 
 def test_fewer_keys_of_class_d_s_values(one: Built, tmp_path: Path) -> None:
