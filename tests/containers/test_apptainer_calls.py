@@ -45,6 +45,7 @@ CALLS = {
     ("containers/registry_connection.py", "verb"),
     ("containers/sharing/reproducibility.py", "sif"),
     ("containers/spack/environment.py", "exec"),
+    ("containers/spack/externals.py", "exec"),
     ("containers/trust.py", "key"),
     ("containers/trust.py", "sif"),
     ("containers/trust.py", "sign"),
