@@ -10,7 +10,7 @@ from records.locks import exclusive
 from records.sample import ARCHIVE, sample_folder
 
 PROJECT = Path(__file__).resolve().parents[1]
-PACKED = PROJECT / "tests" / "corpus" / "campaigns" / "busy.tar.gz"
+PACKED = PROJECT / "tests" / "analysis" / "support" / "busy_campaign.tar.gz"
 
 
 def busy_campaign() -> Path:
@@ -19,6 +19,7 @@ def busy_campaign() -> Path:
     archive = root / ARCHIVE
     archive.parent.mkdir(parents=True, exist_ok=True)
     with exclusive(root / "linking.lock", str(os.getpid()), wait=True):
-        if not archive.is_symlink():
+        if not archive.is_symlink() or archive.resolve() != PACKED:
+            archive.unlink(missing_ok=True)
             archive.symlink_to(PACKED)
     return sample_folder(root)
