@@ -72,7 +72,7 @@ def interfaces(prefix: Path) -> dict[str, Path]:
 
 def prefix_of(words: str) -> str:
     """Return the prefix that a user has typed, from wherever it is read later."""
-    return os.path.abspath(layout.meant(words)) if words else words
+    return layout.meant_anywhere(words) if words else words
 
 
 def find(words: str, table: ImplementationTable, programs: Iterable[str]) -> Installed:

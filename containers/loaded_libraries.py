@@ -3,8 +3,6 @@
 import re
 from typing import Any
 
-#: An MPI's library and its relatives, LAM's too; what these load belongs to the MPI.
-MPI_LIBRARY = re.compile(r"lib(?:p?mpi(?:ch|fort|cxx|_\w+)?\d*|lam)\.so(?:\.\d+)*")
 #: Asked of a shell in the image: what each program loads, then what each MPI's library among that
 #: loads, then the digests of all of it. What is no dynamic program loads nothing.
 QUESTION = r"""

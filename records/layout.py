@@ -80,6 +80,11 @@ def meant(path: str) -> Path:
     return Path(os.environ.get(CALLER, ""), os.path.expanduser(path))
 
 
+def meant_anywhere(path: str) -> str:
+    """Return a path that a user has typed so that it is the same from wherever it is read."""
+    return os.path.abspath(meant(path))
+
+
 def name_of(root: Path, path: Path) -> str:
     """Return a file's path in the checkout or the home; as it is, if it is in neither."""
     for one in (home(root), root):

@@ -88,6 +88,11 @@ class Node:
     running: tuple[str, ...] = ()
 
 
+def asked_for(words: str) -> list[str]:
+    """Return the names of a command's list of implementations; none of an empty one."""
+    return [name for name in words.split(",") if name]
+
+
 def of_the_distribution(table: ImplementationTable) -> list[str]:
     """Return the implementations whose MPI comes from the distribution, not from Spack."""
     return [name for name in table.built_by("spack") if table.resolve(name).external]

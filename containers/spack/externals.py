@@ -142,7 +142,7 @@ def main() -> int:
             print(f"{site}: {prove_site(ROOT, site)} externals can be built with")
             return 0
         known = load_table(ROOT)
-        names = [name for name in options.implementations.split(",") if name]
+        names = spack_environment.asked_for(options.implementations)
         for name in names or spack_environment.of_the_distribution(known):
             base = spack_environment.provide_base(ROOT, name)
             prove(ROOT, base, name)

@@ -37,7 +37,7 @@ SILENCE = 30.0
 
 def meant(typed: str) -> Path:
     """Return the folder that a user has typed, whole, since Spack is elsewhere."""
-    return Path(os.path.abspath(layout.meant(typed)))
+    return Path(layout.meant_anywhere(typed))
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ def main() -> int:
     try:
         found = spack.provide(ROOT)
         known = load_table(ROOT)
-        names = [name for name in options.implementations.split(",") if name]
+        names = spack_environment.asked_for(options.implementations)
         names = names or spack_environment.from_archives_of_the_distribution(known)
         for name in names:
             known.resolve(name)

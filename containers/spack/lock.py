@@ -71,7 +71,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         known = load_table(ROOT).built_by("spack")
-        names = [name for name in options.implementations.split(",") if name] or known
+        names = spack_environment.asked_for(options.implementations) or known
         unknown = [name for name in names if name not in known]
         if unknown:
             raise SpackError(f"{unknown[0]} is not built by Spack; these are: {', '.join(known)}")

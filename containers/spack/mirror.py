@@ -157,7 +157,7 @@ def main() -> int:
         ]
         fill(ROOT, files)
         releases(ROOT)
-        names = [name for name in options.implementations.split(",") if name]
+        names = spack_environment.asked_for(options.implementations)
         for name in names or spack_environment.of_the_distribution(load_table(ROOT)):
             lines = create(ROOT, found, name)
             if lines:

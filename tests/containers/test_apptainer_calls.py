@@ -22,6 +22,7 @@ from containers.apptainer import (
     mount_option,
     state_of,
 )
+from containers.guarded import BEFORE_DEV
 
 PROJECT = Path(__file__).resolve().parents[2]
 #: What the project calls, by the file that asks for it and Apptainer's command.
@@ -206,7 +207,7 @@ def test_what_is_admitted_runs(image: Path) -> None:
     admitted = Admitted(image, state_of(image))
     options = exec_options()
     words = command("exec", *options, "--bind=/a:/b", admitted, "cat", "/x")
-    memory = "--mount=type=bind,source=/proc/self/root/dev/shm.own,destination=/dev/shm"
+    memory = f"--mount=type=bind,source={BEFORE_DEV}/dev/shm.own,destination=/dev/shm"
     of_root = [memory] if guard() else []
     assert words == [
         *guard(), "/bin/apptainer", "exec", *of_root, *options, "--bind=/a:/b", str(image), "cat",

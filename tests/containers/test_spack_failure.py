@@ -38,7 +38,7 @@ NOT_LINKED = f"""\
      9123    collect2: error: ld returned 1 exit status
 
 See build log for details:
-  /mnt/stage/root/spack-stage-mpich-4.0.2-debian-{HASH}/spack-build-out.txt
+  /mnt/stage/user/spack-stage-mpich-4.0.2-debian-{HASH}/spack-build-out.txt
 ==> Error: Terminating after first install failure: ProcessError: Command exited with status 2:
 checking for error: no
 FATAL:   While performing build: while running engine: while running %post section: exit status 1

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from campaign.bundle import leaks, make
+from containers.guarded import BEFORE_DEV
 from records import archive
 from records.archive import BundleError, Member
 from tests.campaign.bundle.conftest import NAME, Checkout, git
@@ -191,7 +192,7 @@ def test_names_of_users_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     members = {
         "campaign/a": Member(b"malice and alices"), "campaign/b": Member(b"by alice."),
         "campaign/c": Member(b"/srv/people/alice/x"), "images/d": Member(b"alice"),
-        "campaign/e": Member(b"/proc/self/root/dev/shm /proc/self/root/srv"),
+        "campaign/e": Member(f"{BEFORE_DEV}/dev/shm {BEFORE_DEV}/srv".encode()),
     }  # fmt: skip
     assert [one.sentence for one in leaks.scan(members, tmp_path)] == [
         "the user name alice is in campaign/b:1 and in 1 more files",

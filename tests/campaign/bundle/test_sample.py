@@ -12,6 +12,7 @@ import pytest
 
 from analysis.history.index import history_rows
 from campaign.bundle import leaks, sample
+from containers.guarded import BEFORE_DEV
 from records import archive
 from records.archive import Member
 from records.base import CampaignError
@@ -41,7 +42,8 @@ def source(tmp_path: Path) -> Path:
         (launch / "stdout").write_text(stdout)
         (launch / "job.sh").write_text(
             f"cc -L{runs.parent}/lib {Path.home()}/x.c -o /tmp/x # Send/Recv in B/s on rack7\n"
-            'pid=${old##*/own.} mktemp "${TMPDIR:-/tmp}/own.$$" /proc/self/root/dev/shm\n'
+            'pid=${old##*/own.} mktemp "${TMPDIR:-/tmp}/own.$$" '
+            f"{BEFORE_DEV}/dev/shm\n"
         )
         facts_of = json.loads((launch / "launch.json").read_text())
         facts_of["node"] = {"facts": "nodes/rack7-0123456789ab.json"}
@@ -69,7 +71,7 @@ def test_names_are_replaced_and_numbers_kept(source: Path) -> None:
     target = find_campaign(there, "sample")
     texts = texts_of(target)
     # Whoever's home is called as a process's own root is not named by that.
-    together = "\n".join([*texts, *texts.values()]).replace("/proc/self/root/", "")
+    together = "\n".join([*texts, *texts.values()]).replace(f"{BEFORE_DEV}/", "")
     for name in ("rack", "example.org", str(source.parents[1]), f"{Path.home()}/", "/tmp/", "key="):
         assert name not in together
     assert "cc -L/checkout/lib /home-folder/x.c -o /temporary/x # Send/Recv in B/s on node1" in (
