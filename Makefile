@@ -297,7 +297,7 @@ test-long: $(TEST_NEEDS) ## run the same with coverage, and long tests: before a
 	@. ./activate && $(PYTHON) -m tests.lanes --long $$TESTS
 
 unit: .wyeast/venv/.for-test ## run only the fast tests
-	@$(PYTHON) -m tests.lanes --only fast
+	@. ./activate && $(PYTHON) -m tests.lanes --only fast
 
 .PHONY: docs
 docs: .wyeast/venv/.for-run .wyeast/tools/.ready ## build the site of the documentation, .wyeast/docs/index.html (OUT: another folder)

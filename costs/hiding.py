@@ -29,13 +29,16 @@ from containers import images, programs, trust
 from containers.apptainer import Admitted, command, exec_options, guard, mount_option
 from containers.ending import exit_code
 from containers.guarded import BEFORE_DEV, MEMORY
+from costs.hpl import RANKS, N, hpl_rate
 from costs.inside_and_outside import HELP_OF_IMAGES, SITE, Pairs, alternate, named_or_default
 from costs.places import Place, mpiexec_of
+from costs.su3 import arguments
 from inference.intervals import paired_ratio
 from records import layout
 from records.communication import Communication, PingPong
 from records.environment import environment
 from records.program_output import read_program_output
+from records.su3 import Su3Result
 from reframe_checks.mixins.guest import isolation
 from reframe_checks.mixins.job_script import into_container
 from site_configs.entries import SiteError
@@ -46,6 +49,10 @@ ROOT = Path(__file__).resolve().parent.parent
 SEEING_MORE = "seeing more"
 #: The experiment that a container's start is a part of.
 STARTING = "StartUp"
+#: The one whose program reads its problem from a file.
+SOLVING = "Linpack"
+#: Of lattices, and of all trajectories: about a second on two ranks.
+SIDE, SITE_UPDATES = 8, 1_000_000
 #: Stands between a series and a message size in the name of a quantity.
 AT = " at "
 
@@ -67,6 +74,8 @@ class HiddenProgram:
                 series = result.series if isinstance(result, Communication) else ""
                 name = f"{self.cell} {series}".strip()
                 found[f"{name}{AT}{result.message_bytes}"] = result.time_s.median
+            elif isinstance(result, Su3Result):
+                found[self.cell] = result.time_s.median
         return found
 
 
@@ -97,6 +106,9 @@ PROGRAMS = (
     HiddenProgram(
         "HaloExchange", "12^3",
         "halo --method sendrecv --method isend-irecv --dimensions 3 --extent 12 --iterations 10",
+    ),
+    HiddenProgram(
+        "Su3", f"{SIDE}^4, a trajectory", shlex.join(["su3", *arguments(SIDE, SITE_UPDATES)])
     ),
 )  # fmt: skip
 
@@ -144,6 +156,11 @@ def _started(
     prefix = [*guarded, *script, *own, *rest]
     path = {"PATH": f"{Path(words[at - 1]).parent}:{os.environ['PATH']}"}
     return Place(prefix, environment(os.environ) | path, folder)
+
+
+def solve(place: Place, mpiexec: list[str]) -> dict[str, float]:
+    """Return how long HPL takes for an operation, in seconds."""
+    return {f"N={N} on 1x{RANKS}, an operation": 1 / hpl_rate(place, mpiexec, N)}
 
 
 def start(name: str, place: Place, _: list[str]) -> dict[str, float]:
@@ -221,6 +238,9 @@ def measure(implementation: str, rounds: int, experiments: Sequence[str]) -> lis
             if program.experiment in experiments:
                 pairs = alternate(hidden, shown, mpiexec, program.times, rounds)
                 found += rows(implementation, program.experiment, pairs)
+        if SOLVING in experiments:
+            pairs = alternate(hidden, shown, mpiexec, solve, rounds)
+            found += rows(implementation, SOLVING, pairs)
         if STARTING in experiments:
             for what, place in {
                 "`true`, one container for all ranks": hidden,
@@ -233,7 +253,7 @@ def measure(implementation: str, rounds: int, experiments: Sequence[str]) -> lis
 
 def main() -> int:
     """Measure the images; print Markdown."""
-    known = list(dict.fromkeys([*(one.experiment for one in PROGRAMS), STARTING]))
+    known = list(dict.fromkeys([*(one.experiment for one in PROGRAMS), SOLVING, STARTING]))
     parser = argparse.ArgumentParser(prog="python -m costs.hiding", description=__doc__)
     parser.add_argument(
         "--rounds", type=int, default=40,

@@ -56,11 +56,11 @@ def test_every_program_is_compared(
     printed = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
     experiments = [one.experiment for one in hiding.PROGRAMS]
     assert [row[:2] for row in printed] == [
-        [IMAGE, name] for name in [*experiments, "StartUp", "StartUp"]
+        [IMAGE, name] for name in [*experiments, "Linpack", "StartUp", "StartUp"]
     ]
     assert all(float(row[3]) > 0 and float(row[4]) > 0 for row in printed)
     started = [command for command in place.commands if command[0] == "mpiexec"]
-    assert len(started) == 2 * 3 * len(hiding.PROGRAMS)
+    assert len(started) == 2 * 3 * (len(hiding.PROGRAMS) + len(["xhpl"]))
 
 
 @pytest.mark.real
