@@ -19,7 +19,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,6 +31,8 @@ from inference.intervals import PRINTED_STEP, paired_ratio
 from records.base import CampaignError
 from records.campaign import Campaign, read_campaign
 from records.causes import one_line
+from records.program_output import ProgramOutput
+from records.su3 import Su3Result
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Short ones, of which a round has several.
@@ -43,6 +45,8 @@ OWN = ("WYEAST_", "RFM_", "PYTHONPATH")
 HEADER = "| time | here | there | here / there | 95% interval |\n|---|---|---|---|---|"
 #: Of what programs measured: for a rate its ratio, for a time the inverse of its ratio.
 SPEEDS = "| cell | implementation | speed here / there | interval | result |\n|---|---|---|---|---|"
+#: How fast the machine is at the moment has no part in these: whoever takes a processor does.
+SHARES = SPEEDS.replace("speed", "share of processors")
 
 #: A cell with an implementation.
 Key = tuple[str, str]
@@ -50,10 +54,15 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class CheckoutCourse:
-    """A campaign of one round: what it took, in seconds, and the mean logarithms of its values."""
+    """A campaign of one round: what it took, in seconds, and the mean logarithms of its values.
+
+    `shares` are the logarithms of the share of the measured time in which ranks had a processor, of
+    programs that tell.
+    """
 
     seconds: dict[str, float]
     measured: dict[Key, float]
+    shares: dict[Key, float] = field(default_factory=dict)
 
 
 def course_of(campaign: Campaign, whole_s: float) -> CheckoutCourse:
@@ -84,6 +93,23 @@ def course_of(campaign: Campaign, whole_s: float) -> CheckoutCourse:
             for one in campaign.sound()
             if one.values.series
         },
+        shares={
+            (one.record.cell, one.record.implementation): share
+            for one in campaign.sound()
+            if (share := share_of(one.output)) is not None
+        },
+    )
+
+
+def share_of(output: object) -> float | None:
+    """Return the logarithm of the share of its measured time in which a program had processors."""
+    if not isinstance(output, ProgramOutput):
+        return None
+    told = [one for one in output.results if isinstance(one, Su3Result)]
+    return (
+        statistics.fmean(math.log(statistics.fmean(one.cpu_by_rank_s) / one.wall_s) for one in told)
+        if told
+        else None
     )
 
 
@@ -135,13 +161,13 @@ def rows(pairs: list[tuple[CheckoutCourse, CheckoutCourse]]) -> Iterable[str]:
         )
 
 
-def verdicts(pairs: list[tuple[CheckoutCourse, CheckoutCourse]]) -> Iterable[tuple[Key, Verdict]]:
+def verdicts(ratios: Iterable[dict[Key, float]]) -> Iterable[tuple[Key, Verdict]]:
     """Yield for each cell and implementation whether both measured the same, as one family.
 
-    The ratio is that of speeds: above 1 more was measured here of a rate, and less of a time.
+    `ratios` are those of each pair, as logarithms.
     """
     logarithms: dict[Key, list[float]] = defaultdict(list)
-    for one in map(speeds, pairs):
+    for one in ratios:
         for key, logarithm in one.items():
             logarithms[key].append(logarithm)
     found = {key: verdict(logarithms[key], margin(key)) for key in sorted(logarithms)}
@@ -149,12 +175,12 @@ def verdicts(pairs: list[tuple[CheckoutCourse, CheckoutCourse]]) -> Iterable[tup
     yield from found.items()
 
 
-def of_all(pairs: list[tuple[CheckoutCourse, CheckoutCourse]]) -> Verdict:
+def of_all(ratios: Iterable[dict[Key, float]]) -> Verdict:
     """Return whether both measured the same on the mean of all cells, by the least margin of them.
 
     What a loop does to its launches it does to all of them, and their mean varies less than each.
     """
-    found = [one for one in map(speeds, pairs) if one]
+    found = [one for one in ratios if one]
     least = min((margin(key) for one in found for key in one), default=0.0)
     one = verdict([statistics.fmean(logarithms.values()) for logarithms in found], least)
     correct([one])
@@ -162,12 +188,21 @@ def of_all(pairs: list[tuple[CheckoutCourse, CheckoutCourse]]) -> Verdict:
 
 
 def speeds(pair: tuple[CheckoutCourse, CheckoutCourse]) -> dict[Key, float]:
-    """Return the logarithms of the ratios of speeds, here and there, of what both measured."""
+    """Return the logarithms of the ratios of speeds, here and there, of what both measured.
+
+    Above 0 more was measured here of a rate, and less of a time.
+    """
     here, there = (one.measured for one in pair)
     return {
         key: direction(key[0].partition(" ")[0]) * (here[key] - there[key])
         for key in here.keys() & there.keys()
     }
+
+
+def shares(pair: tuple[CheckoutCourse, CheckoutCourse]) -> dict[Key, float]:
+    """Return the logarithms of the ratios of shares, here and there, of what both told."""
+    here, there = (one.shares for one in pair)
+    return {key: here[key] - there[key] for key in here.keys() & there.keys()}
 
 
 def margin(key: Key) -> float:
@@ -181,7 +216,7 @@ def verdict(logarithms: list[float], margin: float) -> Verdict:
     return Verdict("here", "there", ratio, margin)
 
 
-def speed_row(cell: str, implementation: str, one: Verdict) -> str:
+def row(cell: str, implementation: str, one: Verdict) -> str:
     """Return a row of a Markdown table for a cell with an implementation."""
     ratio = f"{one.ratio.value:.3f} | {within(one.interval)}"
     return f"| {cell} | {implementation} | {ratio} | {one.words} |"
@@ -217,10 +252,16 @@ def main() -> int:
         if len(pairs) < 2:
             raise
     print("\n".join([HEADER, *rows(pairs)]))
-    print(f"\n{SPEEDS}")
-    for (cell, implementation), one in verdicts(pairs):
-        print(speed_row(cell, implementation, one))
-    print(speed_row("the mean of all", "", of_all(pairs)))
+    for header, ratios in (
+        (SPEEDS, [speeds(one) for one in pairs]),
+        (SHARES, [shares(one) for one in pairs]),
+    ):
+        if not any(ratios):
+            continue
+        print(f"\n{header}")
+        for (cell, implementation), one in verdicts(ratios):
+            print(row(cell, implementation, one))
+        print(row("the mean of all", "", of_all(ratios)))
     return 0
 
 

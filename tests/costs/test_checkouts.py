@@ -7,8 +7,19 @@ from pathlib import Path
 import pytest
 
 from costs import checkouts
-from costs.checkouts import CheckoutCourse, measure, of_all, rows, verdicts
+from costs.checkouts import (
+    CheckoutCourse,
+    measure,
+    of_all,
+    rows,
+    share_of,
+    shares,
+    speeds,
+    verdicts,
+)
 from records.base import CampaignError
+from records.program_output import ProgramOutput
+from records.su3 import Su3Result
 from tests.analysis.support.synthetic import HPL, TWICE, Synthetic
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -95,7 +106,9 @@ def pairs(times: float, cell: str = CELL) -> list[tuple[CheckoutCourse, Checkout
 def test_times_are_a_ratio_and_results_are_equivalent_or_differ() -> None:
     [row] = rows(pairs(1.0))
     assert row.startswith("| time (s) | 1.000 | 2.000 | 0.500 | ")
-    said = {rate: [one.words for _, one in verdicts(pairs(rate))] for rate in (1.0, 0.9)}
+    said = {
+        rate: [one.words for _, one in verdicts(map(speeds, pairs(rate)))] for rate in (1.0, 0.9)
+    }
     assert said == {1.0: ["equivalent within 2%"], 0.9: ["slower"]}
 
 
@@ -106,13 +119,33 @@ def test_the_mean_of_all_cells_tells_what_no_cell_does_alone() -> None:
         apart = 0.1 * (-1) ** number
         keys = {(CELL, "alpha-1.0"): apart, (CELL, "beta-1.0"): -0.99 * apart}
         found.append((CheckoutCourse({}, keys), CheckoutCourse({}, dict.fromkeys(keys, 0.0))))
-    assert {one.words for _, one in verdicts(found)} == {"no difference shown"}
-    assert of_all(found).words == "equivalent within 2%"
+    assert {one.words for _, one in verdicts(map(speeds, found))} == {"no difference shown"}
+    assert of_all(map(speeds, found)).words == "equivalent within 2%"
+
+
+def su3(wall_s: float, cpu_s: float) -> ProgramOutput:
+    """Return what su3 told of two ranks that had a processor for so long."""
+    told = Su3Result.model_construct(wall_s=wall_s, cpu_by_rank_s=[cpu_s, cpu_s])
+    return ProgramOutput.model_construct(results=[told])
+
+
+def test_a_share_of_processors_is_compared_whatever_the_machine_s_speed() -> None:
+    """A tenth of the time is lost here, and the machine was twice as fast at times."""
+    found = []
+    for number in range(6):
+        fast = 2.0 ** (number % 2)
+        lost, whole = (share_of(su3(wall / fast, 1 / fast)) for wall in (1.1 + 1e-4 * number, 1.0))
+        assert lost is not None and whole is not None and whole == pytest.approx(0.0)
+        key = ("Su3 ranks=2", "alpha-1.0")
+        found.append((CheckoutCourse({}, {}, {key: lost}), CheckoutCourse({}, {}, {key: whole})))
+    [(_, one)] = verdicts(map(shares, found))
+    assert one.words == "slower" and one.ratio.value == pytest.approx(1 / 1.1, rel=1e-3)
+    assert share_of("HPL's own words") is None
 
 
 @pytest.mark.parametrize(("cell", "speed"), [(CELL, 1.25), ("HaloExchange ranks=2", 0.8)])
 def test_more_of_a_rate_is_faster_and_more_of_a_time_is_slower(cell: str, speed: float) -> None:
-    [(_, found)] = verdicts(pairs(1.25, cell))
+    [(_, found)] = verdicts(map(speeds, pairs(1.25, cell)))
     assert found.ratio.value == pytest.approx(speed, rel=1e-3)
     assert found.words == ("faster" if speed > 1 else "slower")
 
