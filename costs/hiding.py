@@ -33,7 +33,7 @@ from costs.hpl import RANKS, N, hpl_rate
 from costs.inside_and_outside import HELP_OF_IMAGES, SITE, Pairs, alternate, named_or_default
 from costs.places import Place, mpiexec_of
 from costs.su3 import arguments
-from inference.intervals import paired_ratio
+from inference.intervals import Interval, median_interval, paired_ratio
 from records import layout
 from records.communication import Communication, PingPong
 from records.environment import environment
@@ -177,6 +177,9 @@ class LaunchedRow:
     launched_s: float
     otherwise_s: float
     verdict: Verdict
+    #: Around the median of the rounds' ratios, which few launches that take twice as long as all
+    #: others do not widen.
+    typical: Interval
 
     def line(self) -> str:
         """Return its row of a Markdown table."""
@@ -184,7 +187,7 @@ class LaunchedRow:
         return (
             f"| {told.implementation} | {self.experiment} | {self.measured} "
             f"| {self.launched_s:.4g} | {self.otherwise_s:.4g} | {told.ratio.value:.3f} "
-            f"| {within(told.interval)} | {told.words} |"
+            f"| {within(told.interval)} | {told.words} | {within(self.typical)} |"
         )
 
 
@@ -205,12 +208,15 @@ def rows(
             for of_round in zip(*by_size, strict=True)
         ]
         margin = margin_of(experiment)
-        ratio = paired_ratio([second - first for first, second in logs], margin=margin)
+        ratios = [second - first for first, second in logs]
+        ratio = paired_ratio(ratios, margin=margin)
+        of_median = median_interval(ratios)
+        typical = Interval(math.exp(of_median.low), math.exp(of_median.high), of_median.coverage)
         launched_s, otherwise_s = (
             math.exp(statistics.median(of_round[side] for of_round in logs)) for side in (0, 1)
         )
         verdict = Verdict(image, other, ratio, margin)
-        yield LaunchedRow(experiment, name, launched_s, otherwise_s, verdict)
+        yield LaunchedRow(experiment, name, launched_s, otherwise_s, verdict, typical)
 
 
 def show(found: Sequence[LaunchedRow], other: str = SEEING_MORE) -> None:
@@ -219,7 +225,7 @@ def show(found: Sequence[LaunchedRow], other: str = SEEING_MORE) -> None:
         correct([row.verdict for row in found if row.experiment == experiment])
     print(
         f"| image | experiment | measured | as launched (s) | {other} (s) | ratio | interval "
-        "| verdict |\n|---|---|---|---|---|---|---|---|"
+        "| verdict | median round |\n|---|---|---|---|---|---|---|---|---|"
     )
     for row in found:
         print(row.line())

@@ -40,6 +40,17 @@ def test_verdicts_are_those_of_campaigns() -> None:
     assert "| a | EchoTest | x | 1.049 | 1 | 0.953 | " in found[0].line()
 
 
+def test_few_launches_that_take_twice_as_long_do_not_widen_the_median_round() -> None:
+    """The ratio's interval counts each of them, so that nothing is shown of all launches."""
+    rare = {5: (2.0, 1.0), 11: (1.0, 2.0)}
+    pairs = [rare.get(turn % 12, (1 + 1e-3 * (turn % 5), 1.0)) for turn in range(60)]
+    [row] = rows("a", "EchoTest", {"x at 0": pairs})
+    correct([row.verdict])
+    assert row.verdict.words == "no difference shown"
+    assert 1 / 1.005 < row.typical.low < row.typical.high <= 1 and row.typical.coverage > 0.95
+    assert row.line().endswith("| 0.997 – 0.999 |"), row.line()
+
+
 def test_every_program_is_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
