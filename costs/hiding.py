@@ -31,7 +31,7 @@ from containers.ending import exit_code
 from containers.guarded import BEFORE_DEV, MEMORY
 from costs.hpl import RANKS, N, hpl_rate
 from costs.inside_and_outside import HELP_OF_IMAGES, SITE, Pairs, alternate, named_or_default
-from costs.places import Place, mpiexec_of
+from costs.places import Place, mpiexec_of, set_in_launches
 from costs.su3 import arguments
 from inference.intervals import Interval, median_interval, paired_ratio
 from records import layout
@@ -120,8 +120,7 @@ def as_launched(
 
     `variables` are set in the container.
     """
-    set_inside = [f"--env={name}={value}" for name, value in (variables or {}).items()]
-    options = [*isolation(ROOT, folder, alone), *set_inside]
+    options = [*isolation(ROOT, folder, alone), *_set_inside(variables)]
     own = ("", "")
     if alone:
         tmp = folder / "tmp"
@@ -133,13 +132,17 @@ def as_launched(
     return _started(image, folder, guard("."), options, own)
 
 
-def seeing_more(image: Admitted, folder: Path) -> Place:
+def seeing_more(image: Admitted, folder: Path, variables: Mapping[str, str] | None = None) -> Place:
     """Return the place where programs start with what every container is started with.
 
-    Also for root, who could write what is of the machine there.
+    Also for root, who could write what is of the machine there. `variables` as of `as_launched`.
     """
     options = [one for one in exec_options() if "source=/proc/" not in one]
-    return _started(image, folder, [], options, ("", ""))
+    return _started(image, folder, [], [*options, *_set_inside(variables)], ("", ""))
+
+
+def _set_inside(variables: Mapping[str, str] | None) -> list[str]:
+    return [f"--env={name}={value}" for name, value in (variables or {}).items()]
 
 
 def _started(
@@ -233,13 +236,15 @@ def show(found: Sequence[LaunchedRow], other: str = SEEING_MORE) -> None:
 
 def measure(implementation: str, rounds: int, experiments: Sequence[str]) -> list[LaunchedRow]:
     """Measure an image; return its rows, whose verdicts make no claims yet."""
-    image = trust.admit(ROOT, implementation, load_site(SITE))
-    mpiexec = mpiexec_of(image)
+    site = load_site(SITE)
+    image = trust.admit(ROOT, implementation, site)
+    mpiexec, variables = mpiexec_of(image), set_in_launches(image, site)
     found: list[LaunchedRow] = []
     # Where stage folders are, which the same cover hides.
     with tempfile.TemporaryDirectory(dir=layout.state(ROOT), prefix="hiding-") as name:
         folder = Path(name)
-        hidden, shown = as_launched(image, folder, alone=True), seeing_more(image, folder)
+        hidden = as_launched(image, folder, alone=True, variables=variables)
+        shown = seeing_more(image, folder, variables)
         for program in PROGRAMS:
             if program.experiment in experiments:
                 pairs = alternate(hidden, shown, mpiexec, program.times, rounds)

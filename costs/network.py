@@ -21,8 +21,9 @@ from pathlib import Path
 from containers import images, programs, selection, table, trust
 from containers.apptainer import Admitted, exec_options, launch_options
 from containers.ending import exit_code
+from costs.hiding import as_launched
 from costs.inside_and_outside import alternate, round_trips, show
-from costs.places import Place, inside, mpiexec_of, outside
+from costs.places import Place, inside, mpiexec_of, outside, set_in_launches
 from reframe_checks.mixins.job_script import into_container
 from reframe_checks.mixins.launching import Placement, start_ranks
 from site_configs.entries import SiteError
@@ -102,7 +103,8 @@ def by_launchers(implementation: str, by_srun: Place, image: Admitted, rounds: i
     pairs = alternate(by_srun, outside_launcher, [], short_messages, rounds)
     show(implementation, {f"srun over mpirun: {name}": own for name, own in pairs.items()})
     here = site | {"nodes": 1, "cores_per_node": 2, "hostfile": False}
-    container = inside(image, by_srun.folder)
+    variables = set_in_launches(image, site)
+    container = as_launched(image, by_srun.folder, alone=True, variables=variables)
     container.prefix += [*mpiexec_of(image), "-n", "2"]
     each = entered(implementation, here, image, by_srun.folder, Placement(2, 1), [])
     pairs = alternate(container, each, [], short_messages, rounds)

@@ -56,9 +56,10 @@ def test_every_program_is_compared(
 ) -> None:
     """All that the command prints, of programs that are played."""
     place = Played(tmp_path)
-    monkeypatch.setattr(hiding, "as_launched", lambda image, folder, alone: place)
-    monkeypatch.setattr(hiding, "seeing_more", lambda image, folder: place)
+    monkeypatch.setattr(hiding, "as_launched", lambda image, folder, alone, variables=None: place)
+    monkeypatch.setattr(hiding, "seeing_more", lambda image, folder, variables: place)
     monkeypatch.setattr(hiding, "mpiexec_of", lambda image: ["mpiexec"])
+    monkeypatch.setattr(hiding, "set_in_launches", lambda image, site: {})
     monkeypatch.setattr(hiding, "ROOT", tmp_path)
     (tmp_path / ".wyeast").mkdir()
     monkeypatch.setattr(trust, "admit", lambda *_: tmp_path)
