@@ -140,9 +140,6 @@ def smallest_slowdown(ratio: Ratio, margin: float, level: float) -> float | None
     if ratio.error is None or ratio.freedom is None:
         sure = ratio.equivalence_p is not None and ratio.equivalence_p < level
         return math.expm1(max(math.log1p(margin), ratio.step) + ratio.step) if sure else None
-    # Takes a second to be loaded, and few commands ask for it.
-    from scipy import stats
-
     freedom = ratio.freedom
     errors = possible_deviations(ratio.error, freedom)
     critical = np.maximum(special.stdtrit(freedom, 1 - level), math.log1p(margin) / errors)
@@ -150,7 +147,7 @@ def smallest_slowdown(ratio: Ratio, margin: float, level: float) -> float | None
     def is_shown(slowdown: float) -> bool:
         # Far beyond the critical value the noncentral distribution is lost in rounding.
         away = np.minimum(slowdown / errors, critical + 30)
-        return bool(stats.nct.sf(critical, freedom, away).mean() >= POWER)
+        return bool((1 - special.nctdtr(freedom, away, critical)).mean() >= POWER)
 
     if not is_shown(LARGEST):
         return None

@@ -97,9 +97,6 @@ def rounds_to_show(
         # Rounds that agree are judged by signs.
         return least(lambda n: 2 * 0.5**n <= level)
 
-    # Takes a second to be loaded, and few commands ask for it.
-    from scipy import stats
-
     if math.isinf(freedom):
         deviations = np.array([deviation])
     else:
@@ -112,7 +109,7 @@ def rounds_to_show(
         critical = -special.stdtrit(of_test, level / 2)
         # Far beyond the critical value the noncentral distribution is lost in rounding.
         away = np.minimum(shift / deviations * math.sqrt(n), critical + 30)
-        return bool(stats.nct.sf(critical, of_test, away).mean() >= power)
+        return bool((1 - special.nctdtr(of_test, away, critical)).mean() >= power)
 
     return least(shown)
 

@@ -1,6 +1,8 @@
 """The spread on two levels is found, and the rounds that a plan names are enough and needed."""
 
 import math
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy
@@ -18,6 +20,7 @@ from analysis.precision.rounds_needed import (
 )
 from analysis.precision.spread import LaunchTimes, effective_count, spread_of, spreads
 from inference.families import DIFFERENCE_ERROR
+from records import layout
 from records.campaign import read_campaign
 from tests.analysis.support.in_process import analysis
 from tests.analysis.support.synthetic import TWICE, Synthetic
@@ -119,6 +122,22 @@ def test_rounds_to_show_have_the_power_simulated() -> None:
     assert less - 0.01 < 0.8 < enough + 0.01 < 0.84
     corrected = rounds_to_show(0.03, 0.02, 0.8, 26)
     assert corrected is not None and corrected > rounds
+
+
+def test_power_is_known_without_what_takes_most_of_a_second_to_be_loaded() -> None:
+    """As people see who wait for a plan, or for what a comparison could have shown."""
+    asks = (
+        "import sys; from analysis.precision.rounds_needed import rounds_to_show; "
+        "from analysis.history.regressions import smallest_slowdown; "
+        "from inference.intervals import independent_ratio; values = [0.0, 0.01, -0.01, 0.02]; "
+        "ratio = independent_ratio(values, values, margin=0.02); "
+        "print(rounds_to_show(0.03, 0.02, 0.8, 26, 2), smallest_slowdown(ratio, 0.02, 0.01) > 0, "
+        "'scipy.stats' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", asks], cwd=layout.CODE, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [str(rounds_to_show(0.03, 0.02, 0.8, 26, 2)), "True", "False"]
 
 
 @pytest.mark.parametrize("seen", [3, 6])
