@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from statistics import median
 
 from campaign.progress import CampaignProgress
-from inference.intervals import CONFIDENCE, median, student
 from records.base import RecordError
 from records.experiments import proving
 from records.kept import kept_launches
@@ -64,7 +64,7 @@ def with_quiet(campaign: Path, manifest: Manifest, progress: CampaignProgress) -
     return manifest.changed(quiet=found.model_dump())
 
 
-def half_width(deviation: float, rounds: int, confidence: float = CONFIDENCE) -> float | None:
+def half_width(deviation: float, rounds: int) -> float | None:
     """Return how wide half the interval of a ratio of two is that are alike.
 
     Each round has a launch of both, whose logarithms have this deviation. None of one round, and
@@ -72,7 +72,10 @@ def half_width(deviation: float, rounds: int, confidence: float = CONFIDENCE) ->
     """
     if rounds < 2:
         return None
-    quantile = student(rounds - 1, (1 + confidence) / 2)
+    # Loading it takes as long as all else that a campaign begins with.
+    from inference.intervals import CONFIDENCE, student
+
+    quantile = student(rounds - 1, (1 + CONFIDENCE) / 2)
     half = quantile * deviation * math.sqrt(2 / rounds)
     return math.expm1(half) if half < math.log1p(WIDEST) else None
 

@@ -2,18 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import reframe as rfm
 from reframe.core.builtins import parameter, performance_function, run_after
 from reframe.core.exceptions import SanityError
 
-from inference.latency_bandwidth import LatencyBandwidth, fit
 from records.communication import Communication
 from records.limits.plausibility import echo_above_link
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.ping_pong import fitting_iterations
 from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import TIER, of_tier
+
+if TYPE_CHECKING:
+    from inference.latency_bandwidth import LatencyBandwidth
 
 
 @dataclass(frozen=True)
@@ -142,12 +145,15 @@ class RawNetwork(Experiment):
         return self.measured.latency_s
 
 
-def fit_echoes(echoes: Sequence[Communication]) -> LatencyBandwidth:
+def fit_echoes(echoes: Sequence[Communication]) -> "LatencyBandwidth":
     """Return the fit of echoes of one method, by half of each one's median round trip.
 
     ORNL 1996, section 2.2, takes the minimum for the latency; the median is what all else here is
     summarised by. Raises ValueError where they are not echoes of one method.
     """
+    # Here, since whatever starts ReFrame loads all checks, and numpy takes longer than any.
+    from inference.latency_bandwidth import fit
+
     if {(echo.operation, echo.method) for echo in echoes} - {("echo", echoes[0].method)}:
         raise ValueError("the results are not echoes of one method")
     return fit([echo.message_bytes for echo in echoes], [echo.time_s.median / 2 for echo in echoes])

@@ -16,12 +16,14 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from records import packs
 from records.archive import Member
 from records.nodes import of_kernel
+
+if TYPE_CHECKING:
+    import polars
 
 PARQUET, GZIP = ".parquet", ".gz"
 PACKS = f"campaign/{packs.FOLDER}/"
@@ -128,6 +130,8 @@ def texts_of(name: str, content: bytes) -> bytes:
     it is written; of a page also what can be saved from it, and of what gzip has made all.
     """
     if name.endswith(PARQUET):
+        import polars as pl
+
         # Names of columns, and what is known of the table, stand at its end as they are.
         return b"\n".join([*texts_in(pl.read_parquet(io.BytesIO(content))), content])
     if name.endswith(GZIP):
@@ -135,7 +139,7 @@ def texts_of(name: str, content: bytes) -> bytes:
     return b"\n".join([content, *(unpacked(one[1]) for one in DOWNLOAD.finditer(content))])
 
 
-def texts_in(table: pl.DataFrame) -> list[bytes]:
+def texts_in(table: polars.DataFrame) -> list[bytes]:
     """Return each text that a table has in its columns, also in lists, records and bytes."""
     found: set[bytes] = set()
     for column in table:
@@ -269,6 +273,8 @@ def replaced(name: str, content: bytes, given: Mapping[bytes, bytes]) -> bytes:
         return content if of(was) == was else gzip.compress(of(was), 9, mtime=0)
     if not name.endswith(PARQUET):
         return DOWNLOAD.sub(lambda link: saved(of, link), of(content))
+    import polars as pl
+
     table = pl.read_parquet(io.BytesIO(content))
     changed = table.with_columns(map(lambda column: column_with(of, column), table))
     changed.columns = [of(one.encode()).decode() for one in table.columns]
@@ -279,8 +285,10 @@ def replaced(name: str, content: bytes, given: Mapping[bytes, bytes]) -> bytes:
     return out.getvalue()
 
 
-def column_with(of: Callable[[bytes], bytes], column: pl.Series) -> pl.Series:
+def column_with(of: Callable[[bytes], bytes], column: polars.Series) -> polars.Series:
     """Return a column with other texts in it: of lists and records as their text."""
+    import polars as pl
+
     if column.dtype.is_numeric() or column.dtype.is_temporal() or column.dtype == pl.Boolean:
         return column
     was = column.to_list()

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from campaign.site import check as check_site
 from campaign.site_lock import only_campaign
 from containers import images, trust
 from costs import inside_and_outside, network, profiling
-from records import files
+from records import files, layout
 from records.base import CampaignError
 from records.manifest import RoundDone
 from tests.site_configs.fake_machine import SLURM, commands
@@ -30,6 +31,20 @@ MAINS: dict[str, tuple[Callable[[], int], list[str]]] = {
     "check-site": (check_site.main, ["--site", "nowhere"]),
     "rerun": (rerun.main, ["nothing.tar.gz"]),
 }
+
+
+#: What takes longer to be loaded than all else that a command begins with.
+HEAVY = {"numpy", "polars", "scipy", "reframe", "jinja2"}
+
+
+@pytest.mark.parametrize("name", MAINS)
+def test_a_command_begins_without_what_few_of_its_steps_need(name: str) -> None:
+    module = MAINS[name][0].__module__
+    loaded = f"import sys, {module}; print(*{HEAVY} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", loaded], cwd=layout.CODE, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
 
 
 @pytest.fixture(autouse=True)
