@@ -41,6 +41,12 @@ def build(root: Path, site: Path) -> str | None:
         site.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         return f"{site} cannot be written: {error.filename}: {error.strerror}"
+    try:
+        # Before the pages are made, which takes long.
+        with tempfile.TemporaryDirectory(prefix=".wyeast-docs-", dir=site.parent):
+            pass
+    except OSError as error:
+        return f"{site} cannot be written: {error.strerror}"
     with tempfile.TemporaryDirectory(prefix="wyeast-docs-") as scratch:
         pages, made, settings = (Path(scratch) / name for name in ("pages", "site", "mkdocs.yml"))
         gather(root, pages)

@@ -59,9 +59,9 @@ def troubleshooting(root: Path) -> str:
         lines.append(f"| {128 + signal.number} | {signal.cause} | {cell(usual)} |")
     lines += ["", "## Refused before anything is built or measured"]
     for file in FIRST:
-        text = (root / file).read_text()
-        lines += ["", f"### {cell(title_of(text))}", ""]
-        lines += [f"- {cell(one.words)}" for one in found_in(file, text)]
+        module = ast.parse((root / file).read_text())
+        lines += ["", f"### {cell(title_of(module))}", ""]
+        lines += [f"- {cell(one.words)}" for one in found_in(file, module)]
     return "\n".join(lines) + "\n"
 
 
@@ -75,25 +75,25 @@ def refusals(root: Path) -> str:
     for room in ROOMS:
         lines += ["", f"## {room}"]
         for path in sorted((root / room).rglob("*.py")):
-            text = path.read_text()
-            said = found_in(str(path.relative_to(root)), text)
+            module = ast.parse(path.read_text())
+            said = found_in(str(path.relative_to(root)), module)
             if said:
-                lines += ["", f"### {cell(title_of(text))}", ""]
+                lines += ["", f"### {cell(title_of(module))}", ""]
                 lines += [f"- {cell(one.words)}" for one in said]
     return "\n".join(lines) + "\n"
 
 
-def title_of(text: str) -> str:
+def title_of(module: ast.Module) -> str:
     """Return the first sentence of what a module says of itself, in a heading's form."""
-    said = " ".join((ast.get_docstring(ast.parse(text)) or "Others").split("\n\n")[0].split())
+    said = " ".join((ast.get_docstring(module) or "Others").split("\n\n")[0].split())
     return re.split(r"(?<=[^.])\. |\.$", said)[0]
 
 
-def found_in(file: str, text: str) -> list[Refusal]:
-    """Return the sentences of a file, each once."""
+def found_in(file: str, module: ast.Module) -> list[Refusal]:
+    """Return the sentences of a file's code, each once."""
     found = dict.fromkeys(
         words
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(module)
         if isinstance(node, ast.Call) and SAYS.match(name_of(node.func))
         for words in map(sentence_of, node.args[:1])
         if len(words.replace(OPEN, "")) >= SHORTEST

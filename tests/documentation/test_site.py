@@ -1,5 +1,6 @@
 """The site of the documentation: strict, whole, and usable from a folder without any network."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -75,6 +76,16 @@ def test_a_folder_that_cannot_be_written_is_a_sentence() -> None:
     )  # fmt: skip
     assert done.returncode == 1 and done.stderr.startswith("docs: /proc/docs cannot be written: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_pages_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / site.MKDOCS).parent.mkdir(parents=True)
+    (tmp_path / site.MKDOCS).touch()
+    monkeypatch.setattr(site, "gather", lambda *_: pytest.fail("pages were made"))
+    said = site.build(tmp_path, Path("/proc/docs")) or ""
+    assert said.startswith("/proc/docs cannot be written: "), said
 
 
 @pytest.mark.real
@@ -161,9 +172,11 @@ def test_refusals_are_listed_by_their_words() -> None:
     ):
         assert words in page, words
     assert page.count("\n- ") > 400
-    said = sentences.found_in("a.py", 'raise XError(f"the file {name} is not there: " + why)\n')
+    raising = 'raise XError(f"the file {name} is not there: " + why)\n'
+    said = sentences.found_in("a.py", ast.parse(raising))
     assert [one.words for one in said] == ["the file … is not there: …"]
-    assert not sentences.found_in("a.py", 'raise XError("too short")\nprint("a" * 30)\n')
+    saying_nothing = 'raise XError("too short")\nprint("a" * 30)\n'
+    assert not sentences.found_in("a.py", ast.parse(saying_nothing))
 
 
 def test_every_key_of_a_site_has_a_meaning_and_every_target_a_row() -> None:
