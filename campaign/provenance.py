@@ -15,6 +15,7 @@ from typing import Any
 from containers import images, loaded_libraries, trust
 from containers.apptainer import command, launch_options, run_apart
 from containers.selection import runs_here
+from containers.spack import installed_packages
 from containers.table import split_variant
 from records import environment, layout, nodes
 from records.acting_user import git
@@ -27,6 +28,7 @@ from site_configs.machine import Machine, pmi_types
 from site_configs.quota import quota
 from site_configs.site_file import LOCAL
 
+BUILDER = "org.wyeast.builder"
 #: Everything that decides what a campaign runs and how that is judged and kept, and that is not
 #: inside an image. What only describes it, such as a report, is not included.
 INPUTS = (
@@ -205,13 +207,14 @@ def describe_images(
 ) -> dict[str, Any]:
     """Return digest, signature, labels and inner manifest of each image, after verifying it.
 
-    With `loaded`, also which libraries its programs load, which takes about a second. Raises
+    With `loaded`, also which libraries its programs load, which takes about a second, and which
+    packages Spack built it of. Raises
     containers.images.ImageError for an image that is missing, not the locked one, or not
     what the site's data allow.
     """
     described = {}
     # Variants have one image.
-    answers: dict[Path, dict[str, Any] | None] = {}
+    answers: dict[Path, dict[str, Any]] = {}
     for implementation in implementations:
         image, signature = trust.admit_by(root, implementation, site)
         shown = (image, "cat", "/opt/wyeast/manifest.json")
@@ -226,8 +229,12 @@ def describe_images(
             if image.path not in answers:
                 asked = (image, "sh", "-c", loaded_libraries.QUESTION)
                 answer = said_by(*command("exec", *launch_options(alone=True), *asked))
-                answers[image.path] = loaded_libraries.read(answer or "")
-            described[implementation]["libraries"] = answers[image.path]
+                answers[image.path] = {"libraries": loaded_libraries.read(answer or "")}
+                if described[implementation]["labels"].get(BUILDER) == "spack":
+                    listed = (image, "cat", installed_packages.LIST)
+                    answer = said_by(*command("exec", *launch_options(alone=True), *listed))
+                    answers[image.path]["packages"] = installed_packages.read(answer or "")
+            described[implementation] |= answers[image.path]
     return described
 
 

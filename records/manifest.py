@@ -120,6 +120,22 @@ class LoadedLibraries(Part):
         return self
 
 
+class SpackPackage(Part):
+    """A package of an image that Spack built, installed there or needed to build it."""
+
+    name: str
+    version: str
+    target: str
+    #: Its options, as words of Spack's specifications.
+    variants: list[str] = []
+    #: `source`, `checkout`, or the path of one that was there.
+    origin: str
+    #: The digests of its archives and patches, as far as they have one.
+    sources: list[Sha256] = []
+    #: The packages that it needs, as `name@version`.
+    dependencies: list[str] = []
+
+
 class ImageFacts(Part):
     """An image that is measured: its digest, its description of itself, and what it loads."""
 
@@ -129,6 +145,8 @@ class ImageFacts(Part):
     manifest: dict[str, Any] | None = None
     #: None of campaigns from before this was recorded, and where the image does not tell.
     libraries: LoadedLibraries | None = None
+    #: None where Spack did not build it, and of campaigns from before this was recorded.
+    packages: list[SpackPackage] | None = None
 
 
 class RoundDone(Part):

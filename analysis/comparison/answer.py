@@ -10,6 +10,7 @@ from analysis.comparison.caveats.image_caveats import image_caveats
 from analysis.comparison.caveats.limited import limited_sentences
 from analysis.comparison.caveats.stolen_time import stolen_time
 from analysis.comparison.metrics import metrics
+from analysis.comparison.option_effects import option_sentences
 from analysis.comparison.result import Comparison, Group
 from analysis.comparison.verdict import Verdict
 from analysis.tables.units import interval_text, percent
@@ -39,11 +40,12 @@ def in_words(verdict: Verdict) -> str:
 def answer(comparison: Comparison) -> list[str]:
     """Return the answer in words, a sentence for each group of cells and pair that is compared.
 
-    Then follow the other differences between the images.
+    Then follow the other differences between the images, and build options.
     """
     groups = [group for one in comparison.pairs for group in one.groups]
     sentences = [sentence for group in groups for sentence in sentences_of(group)]
-    return sentences + [caveat.sentence for caveat in image_caveats(comparison)]
+    sentences += [caveat.sentence for caveat in image_caveats(comparison)]
+    return sentences + option_sentences(comparison)
 
 
 def sentences_of(group: Group) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from analysis.comparison.caveats.limited import limited_tables
 from analysis.comparison.caveats.placement import placement_table
 from analysis.comparison.metrics import metrics
+from analysis.comparison.option_effects import option_table
 from analysis.comparison.result import Comparison
 from analysis.comparison.tables import (
     group_table,
@@ -31,6 +32,7 @@ def compared_tables(comparison: Comparison) -> list[Table]:
     experiments = [name for name in metrics() if comparison.experiment(name)]
     tables = [
         group_table(comparison),
+        option_table(comparison),
         *(ratio_table(comparison, name) for name in experiments),
         *(median_table(comparison, name) for name in experiments),
     ]

@@ -13,6 +13,7 @@ from analysis.comparison.caveats.from_outside import from_outside
 from analysis.comparison.caveats.image_caveats import image_caveats
 from analysis.comparison.caveats.stolen_time import stolen_time
 from analysis.comparison.metrics import metrics
+from analysis.comparison.option_effects import option_sentences
 from analysis.comparison.result import Comparison
 from analysis.comparison.verdict import Verdict
 from analysis.precision.outlook import OpenCells, open_cells
@@ -44,7 +45,9 @@ def ending(comparison: Comparison) -> list[str]:
         bears = shortened(parts + bears, MOST_CAVEATS, "lines")
         return [*levels(comparison, MOST_LINES - 1 - len(bears)), *bears, tables]
     found = open_cells(comparison)
-    bears = [line for one in image_caveats(comparison) for line in wrapped(one.sentence)] + bears
+    of_images = [one.sentence for one in image_caveats(comparison)]
+    of_images = [*option_sentences(comparison), *of_images]
+    bears = [line for one in of_images for line in wrapped(one)] + bears
     bears = shortened(parts + bears, MOST_CAVEATS, "lines of caveats, each in the report")
     still_open = open_lines(comparison, found)
     room = MOST_LINES - len(bears) - len(still_open) - 1

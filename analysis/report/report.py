@@ -13,6 +13,7 @@ from analysis.comparison.caveats.limited import LIMITS
 from analysis.comparison.caveats.placement import NAME as PLACEMENT
 from analysis.comparison.compare import compare, looks_of
 from analysis.comparison.metrics import metrics
+from analysis.comparison.option_effects import NAME as OPTIONS
 from analysis.comparison.ranking import by_experiment, ranked
 from analysis.comparison.result import Cell, Comparison, Group
 from analysis.comparison.verdict import Verdict
@@ -231,6 +232,7 @@ def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> P
         places=places(comparison),
         against=lambda cells: verdicts_on(comparison, cells),
         winners=next((table for table in tables if table.name == WINNERS), None),
+        options=next((table for table in tables if table.name == OPTIONS), None),
         by_implementation=lambda cells: [(cell, name) for cell in cells for name in cell.estimates],
         foremost_rows=lambda rows: foremost(rows, lambda row: (row[0], row[1])),
         foremost_medians=lambda rows: foremost(rows, subject_of_medians),

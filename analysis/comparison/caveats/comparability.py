@@ -127,12 +127,13 @@ def of_campaign(manifest: Mapping[str, Any], rule: Rule) -> Any:
 def facts_of(manifest: Mapping[str, Any], image: str) -> Mapping[str, Any]:
     """Return what a manifest says of an image; nothing where it does not have it.
 
-    Into one with the machine's own MPI that MPI is bound, in the place of the image's libraries.
+    Into one with the machine's own MPI that MPI is bound, in the place of the image's libraries and
+    of what Spack built.
     """
     found: Mapping[str, Any] = value_at(manifest, ("images", image)) or {}
     variant = value_at(manifest, ("host_mpi", "variant"))
     bound = variant is not None and image.endswith(f"+{variant}")
-    return {**found, "libraries": None} if bound else found
+    return {**found, "libraries": None, "packages": None} if bound else found
 
 
 def value_of(manifest: Mapping[str, Any], image: str, rule: Rule) -> Any:

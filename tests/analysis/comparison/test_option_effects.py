@@ -1,0 +1,290 @@
+"""A difference between two builds is one option's only where they differ in nothing else."""
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.comparison.answer import answer
+from analysis.comparison.compare import compare
+from analysis.comparison.option_effects import (
+    NAME,
+    BuildPair,
+    build_pair,
+    option_sentences,
+    option_table,
+)
+from analysis.comparison.result import Comparison
+from analysis.report.all_tables import tables_of
+from analysis.report.campaign_end import ending
+from analysis.report.report import report_on
+from analysis.tables.csv import csv_text
+from records.campaign import read_campaign
+from tests.analysis.support.study_samples import PROJECT
+from tests.analysis.support.synthetic import TWICE, Synthetic, Truth
+
+BASE, OTHER = TWICE
+
+
+def package(name: str, *variants: str, needs: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+    return {
+        "name": name, "version": "1.0", "target": "x86_64_v3", "variants": list(variants),
+        "origin": "source", "sources": ["a" * 64],
+        "dependencies": [name if "@" in name else f"{name}@1.0" for name in needs], **more,
+    }  # fmt: skip
+
+
+#: An image as a campaign's manifest describes it.
+IMAGE: dict[str, Any] = {
+    "labels": {
+        "org.wyeast.implementation": "x", "org.wyeast.family": "openmpi",
+        "org.wyeast.builder": "spack", "org.wyeast.hpl": "2.0",
+    },
+    "manifest": {
+        "compiler": {"command": "gcc", "version": "12", "flags": "-O2 -g"},
+        "benchmarks_sha256": "b" * 64, "base": {"suite": "bookworm"},
+        "spack": {"version": "1.1.0", "commit": "1", "packages_commit": "2", "lock_sha256": "c"},
+        "debian_packages": {"libc6": "2.36", "libopenblas0-serial": "0.3.21"},
+    },
+    "packages": [
+        package("openmpi", "fabrics=none", "~romio", "cflags=-O3", needs=("gcc", "gmake@4.3")),
+        package("wyeast-benchmarks", "+blas", origin="checkout", sources=[],
+                needs=("openmpi", "openblas")),
+        package("hpl-hpcc", needs=("openmpi", "openblas", "wyeast-benchmarks")),
+        package("openblas", origin="/usr", sources=[]),
+        package("gcc", origin="/usr", sources=[]),
+        package("gmake", version="4.3", needs=("gcc",)),
+        package("gmake", version="4.4", needs=("gcc",)),
+    ],
+}  # fmt: skip
+
+
+def changed(*changes: Callable[[Any], object], of: dict[str, Any] = IMAGE) -> dict[str, Any]:
+    made = copy.deepcopy(of)
+    for change in changes:
+        change(made)
+    return made
+
+
+def with_variant(name: str, old: str, new: str) -> Callable[[Any], object]:
+    def change(image: Any) -> None:
+        for one in image["packages"]:
+            if one["name"] == name:
+                one["variants"] = [word for word in one["variants"] if word != old]
+                one["variants"] += [new] if new else []
+
+    return change
+
+
+def of(name: str, **values: Any) -> Callable[[Any], object]:
+    return lambda image: next(p for p in image["packages"] if p["name"] == name).update(values)
+
+
+CMA = with_variant("openmpi", "fabrics=none", "fabrics=cma")
+O2 = with_variant("openmpi", "cflags=-O3", "cflags=-O2")
+#: What is no difference between builds: names, times, and what a lock calls itself.
+OTHER_NAMES = (
+    lambda i: i["labels"].update({"org.wyeast.implementation": "y"}),
+    lambda i: i["labels"].update({"org.wyeast.build_options": "fabrics=cma"}),
+    lambda i: i["manifest"].update(built_utc="2026", inputs_sha256="d" * 64),
+    lambda i: i["manifest"]["spack"].update(lock_sha256="e"),
+)
+
+
+def pair(other: dict[str, Any], base: dict[str, Any] = IMAGE, variant: str = "") -> BuildPair:
+    images = {BASE: base, f"{OTHER}{variant}": other}
+    found = build_pair({"images": images}, BASE, f"{OTHER}{variant}")
+    assert found is not None
+    return found
+
+
+def test_builds_that_are_alike_differ_in_nothing() -> None:
+    found = pair(changed(*OTHER_NAMES))
+    assert (found.changes, found.following) == ((), ())
+    assert found.sentence == (
+        f"{BASE} and {OTHER} were built with no difference that is known: none between them is a "
+        "build option's."
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (CMA, "openmpi's fabrics (none and cma)"),
+        (O2, "openmpi's cflags (-O3 and -O2)"),
+        (with_variant("openmpi", "~romio", "+romio"), "openmpi's romio (no and yes)"),
+        (of("openmpi", version="1.1"), "openmpi's version (1.0 and 1.1)"),
+        (of("openmpi", target="x86_64_v4"), "openmpi's target (x86_64_v3 and x86_64_v4)"),
+        (of("openmpi", sources=["b" * 64]), f"openmpi's sources ({'a' * 16}… and {'b' * 16}…)"),
+        (of("gcc", version="13"), "gcc's version (1.0 and 13)"),
+        (lambda i: i["manifest"]["compiler"].update(flags="-O3"),
+         "compiler flags (-O2 -g and -O3)"),
+        (lambda i: i["manifest"].update(benchmarks_sha256="c" * 64),
+         f"benchmarks_sha256 ({'b' * 16}… and {'c' * 16}…)"),
+        (lambda i: i["manifest"]["spack"].update(packages_commit="3"),
+         "spack packages_commit (2 and 3)"),
+        (lambda i: i["labels"].update({"org.wyeast.hpl": "2.3"}), "label hpl (2.0 and 2.3)"),
+        (lambda i: i["manifest"]["debian_packages"].update(libc6="2.41"),
+         "Debian package libc6's version (2.36 and 2.41)"),
+    ],
+)  # fmt: skip
+def test_one_thing_that_differs_is_named(change: Callable[[Any], object], words: str) -> None:
+    found = pair(changed(*OTHER_NAMES, change))
+    assert found.is_one and found.words == words
+    assert found.sentence == (
+        f"{BASE} and {OTHER} were built with one difference, {words}: what is shown to differ "
+        "between them is that option's."
+    )
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        O2, of("gcc", version="13"),
+        lambda i: i["manifest"]["compiler"].update(flags="-O3"),
+        lambda i: i["manifest"]["debian_packages"].update(libc6="2.41"),
+        lambda i: i["manifest"]["debian_packages"].update(libnuma1="2.0"),
+        lambda i: i["labels"].update({"org.wyeast.pages": "huge"}),
+        lambda i: i["packages"].append(package("osu-micro-benchmarks", needs=("openmpi",))),
+        lambda i: i["packages"].pop(),
+        with_variant("hpl-hpcc", "", "+openmp"),
+    ],
+)  # fmt: skip
+def test_of_two_things_neither_is_blamed(second: Callable[[Any], object]) -> None:
+    for other, base in ((changed(CMA, second), IMAGE), (changed(CMA), changed(second))):
+        found = pair(other, base)
+        assert not found.is_one and len(found.changes) == 2
+        assert "openmpi's fabrics (none and cma)" in found.words
+        assert found.sentence.endswith("nothing between them is attributed to one of these.")
+        assert "with 2 differences, " in found.sentence
+
+
+def test_flags_that_only_one_has_are_a_difference_of_their_own() -> None:
+    plain = changed(with_variant("openmpi", "cflags=-O3", ""))
+    assert pair(changed(O2), plain).words == "openmpi's cflags (none and -O2)"
+    found = pair(changed(CMA, O2), plain)
+    assert not found.is_one and found.following == ()
+
+
+def test_what_the_option_needs_comes_with_it() -> None:
+    def with_ucx(image: Any) -> None:
+        of("openmpi", dependencies=["gcc@1.0", "gmake@4.3", "ucx@1.0"])(image)
+        image["packages"] += [package("ucx", needs=("numactl",)), package("numactl")]
+
+    ucx = with_variant("openmpi", "fabrics=none", "fabrics=ucx")
+    found = pair(changed(ucx, with_ucx, with_variant("openmpi", "", "+thread")))
+    assert found.is_one
+    assert found.words == (
+        "openmpi's fabrics (none and ucx), with numactl 1.0, openmpi's thread, ucx 1.0"
+    )
+    # Of a package that was there before, the distribution's packages do not come.
+    debian = lambda i: i["manifest"]["debian_packages"].update(libnuma1="2.0")  # noqa: E731
+    assert not pair(changed(ucx, with_ucx, debian)).is_one
+    usr = of("numactl", origin="/usr", sources=[])
+    assert pair(changed(ucx, with_ucx, usr, debian)).is_one
+    # What nothing of the MPI's needs is another difference.
+    assert not pair(changed(ucx, with_ucx, lambda i: i["packages"].append(package("fftw")))).is_one
+    assert not pair(changed(with_ucx)).is_one
+
+
+def test_one_package_in_the_place_of_another_is_attributed_to_no_option() -> None:
+    def with_blis(image: Any) -> None:
+        for one in image["packages"]:
+            one["dependencies"] = [
+                "blis@0.9" if name == "openblas@1.0" else name for name in one["dependencies"]
+            ]
+        blas = next(one for one in image["packages"] if one["name"] == "openblas")
+        blas |= {"name": "blis", "version": "0.9"}
+
+    found = pair(changed(with_blis))
+    assert not found.is_one
+    assert found.words == "blis's presence (none and 0.9); openblas's presence (1.0 and none)"
+
+
+def test_variables_of_a_variant_are_a_difference() -> None:
+    assert pair(changed(), variant="+tcp").words == "variant (none and tcp)"
+    assert not pair(changed(CMA), variant="+tcp").is_one
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda i: i.pop("packages"), lambda i: i.update(packages=None),
+        lambda i: i.update(manifest=None), lambda i: i["labels"].pop("org.wyeast.family"),
+        lambda i: i["labels"].update({"org.wyeast.family": "mpich"}),
+    ],
+)  # fmt: skip
+def test_of_what_is_not_known_nothing_is_said(change: Callable[[Any], object]) -> None:
+    images = {BASE: IMAGE, OTHER: changed(change)}
+    assert build_pair({"images": images}, BASE, OTHER) is None
+    assert build_pair({"images": images}, OTHER, BASE) is None
+
+
+def test_the_machine_s_own_mpi_is_no_build_of_spack_s() -> None:
+    images = {"x": IMAGE, "x+host": IMAGE}
+    manifest = {"images": images, "host_mpi": {"variant": "host"}}
+    assert build_pair(manifest, "x", "x+host") is None
+
+
+#: The second is twice as good at messages, the third as the first.
+THREE = {
+    "mpi-spack": Truth(1e-6, 4e9, 30e9),
+    "mpi-cma-spack": Truth(5e-7, 8e9, 30e9),
+    "mpi-cma-o2-spack": Truth(1e-6, 4e9, 20e9),
+}
+BUILDS = dict(zip(THREE, (IMAGE, changed(CMA), changed(CMA, O2)), strict=True))
+
+
+def campaign(tmp_path: Path, builds: dict[str, dict[str, Any]] = BUILDS, **facts: bool) -> Path:
+    made = Synthetic(tmp_path / "campaign", THREE, rounds=6, pairs=["Send/Recv"])
+    made.facts = {
+        "images": {name: {"sha256": made.digest(name), **said} for name, said in builds.items()},
+        **facts,
+    }
+    return made.write()
+
+
+def rows_of(comparison: Comparison) -> list[tuple[str, ...]]:
+    table = option_table(comparison)
+    names = ("option", "group", "implementations", "verdict")
+    return [table.view(*names).words(row) for row in table.view(*names).rows]
+
+
+def test_a_report_says_which_option_moved_what(tmp_path: Path) -> None:
+    read = read_campaign(campaign(tmp_path))
+    comparison = compare(read, "mpi-spack")
+    cma = "openmpi's fabrics (none and cma)"
+    both = "openmpi's cflags (-O3 and -O2); openmpi's fabrics (none and cma)"
+    assert rows_of(comparison) == [
+        *((cma, group.name, "mpi-cma-spack / mpi-spack", group.verdicts["mpi-cma-spack"].words)
+          for group in comparison.groups),
+        (both, "–", "mpi-cma-o2-spack / mpi-spack", "attributed to no option"),
+    ]  # fmt: skip
+    moved = {row[1]: row[3] for row in rows_of(comparison)}
+    assert any(verdict.startswith("faster") for verdict in moved.values())
+    said = option_sentences(comparison)
+    assert len(said) == 2 and cma in said[0] and both in said[1]
+    assert answer(comparison)[-2:] == said
+    assert f"mpi-cma-spack were built with one difference, {cma}" in " ".join(
+        " ".join(ending(comparison)).split()
+    )
+    page = report_on(read, comparison, None).read_text()
+    assert "Which build option moved what" in page and "attributed to no option" in page
+    (table,) = [one for one in tables_of(comparison, PROJECT) if one.name == NAME]
+    assert cma in csv_text(table)
+
+
+def test_between_builds_that_are_no_base_an_option_is_named_where_all_pairs_are_compared(
+    tmp_path: Path,
+) -> None:
+    comparison = compare(read_campaign(campaign(tmp_path, all_pairs=True)), "mpi-spack")
+    found = {row[2]: row[0] for row in rows_of(comparison)}
+    assert found["mpi-cma-spack / mpi-cma-o2-spack"] == "openmpi's cflags (-O2 and -O3)"
+
+
+def test_without_builds_of_spack_s_there_is_no_table(tmp_path: Path) -> None:
+    comparison = compare(read_campaign(campaign(tmp_path, {name: {} for name in THREE})))
+    assert option_sentences(comparison) == []
+    assert NAME not in {table.name for table in tables_of(comparison, PROJECT)}
