@@ -46,6 +46,7 @@ RUN_BY = {
     "spack": "tests/containers/test_spack.py",
     "spack-externals": "tests/containers/test_spack_externals.py",
     "spack-lock": "tests/containers/test_spack.py",
+    "spack-release": "tests/containers/test_spack_release.py",
     "spack-mirror": "tests/containers/test_spack.py",
     "spack-sources": "tests/containers/test_spack_given.py",
     "study": "tests/campaign/test_study.py",
