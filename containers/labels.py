@@ -23,6 +23,8 @@ PROGRAM_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
 NAME = r"[a-z0-9][a-z0-9_.-]*"
 VERSION = r"[A-Za-z0-9][A-Za-z0-9_.+~-]*"
 OPTION = r"[A-Za-z0-9_.:=,/@%+-]+"
+#: A word of Spack's specifications.
+BUILD_OPTION = r"[+~]?[a-z0-9][A-Za-z0-9_.:=,-]*"
 #: How much of a wrong label a sentence repeats.
 SHOWN = 80
 
@@ -81,6 +83,11 @@ RULES: dict[str, LabelRule] = {
     "nas": LabelRule("it must be official", "official"),
     "pages": LabelRule("it must be huge", "huge"),
     "spack_version": _VERSION,
+    "build_options": LabelRule(
+        "it must be words of a specification, with only letters, digits and +~_.:=,-",
+        BUILD_OPTION,
+        words=True,
+    ),
 }
 
 

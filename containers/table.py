@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from containers import labels as image_labels
 from containers.labels import Interface, Pmi
+from containers.other_builds import with_builds
 from records import layout
 from records.yaml_text import from_yaml
 
@@ -51,6 +52,10 @@ VariableName = Annotated[str, Field(pattern=f"^{image_labels.VARIABLE_NAME}$")]
 VariableValue = Annotated[str, Field(pattern=f"^{image_labels.VARIABLE_VALUE}$")]
 ProgramName = Annotated[str, Field(pattern=f"^{image_labels.PROGRAM_NAME}$")]
 VariantName = Annotated[str, Field(pattern=f"^{image_labels.NAME}$")]
+#: Words of Spack's specifications.
+BuildOptions = Annotated[
+    str, Field(pattern=f"^{image_labels.BUILD_OPTION}(?: {image_labels.BUILD_OPTION})*$")
+]
 
 
 class Family(_StrictEntry):
@@ -111,6 +116,12 @@ class ImplementationEntry(_StrictEntry):
     spack_version: str | None = None
     #: For `spack`, whether the MPI is the distribution's, installed by `packages`, and not built.
     external: bool = False
+    #: For `spack`: other builds of it, each an implementation of its own, with what differs in
+    #: Spack's specification.
+    options: dict[VariantName, BuildOptions] = {}
+    #: Of such a build, whose entry is made from that: what differs, and from which.
+    build_options: BuildOptions | None = None
+    build_of: str | None = None
     #: The wheels of sources.lock that it is made of; its own name where nothing else is said.
     sources: Annotated[list[str], Field(min_length=1)] | None = None
     #: The definition, in containers/; where nothing is said, image.def, or spack.def for Spack.
@@ -142,6 +153,9 @@ class Implementation(Family):
     default: bool
     spack_version: str | None = None
     external: bool = False
+    #: Its lock decides what the image is, and not how the table calls what it asks for.
+    build_options: Annotated[str | None, Field(exclude=True)] = None
+    build_of: Annotated[str | None, Field(exclude=True)] = None
     sources: list[str]
     definition: str
     packed: Packed | None = None
@@ -171,6 +185,7 @@ class Implementation(Family):
                 **({"eager_limit": " ".join(self.eager_limit)} if self.eager_limit else {}),
                 **({"init_wait": _words(self.init_wait)} if self.init_wait else {}),
                 **({"spack_version": self.spack_version} if self.spack_version else {}),
+                **({"build_options": self.build_options} if self.build_options else {}),
                 **foreign,
                 **variants,
             }.items()
@@ -206,7 +221,7 @@ class ImplementationTable(_StrictEntry):
                 f"{TABLE}: implementations.{name}: family `{entry.family}` is not among families"
                 f"{_nearest(entry.family, self.families)}"
             )
-        own = entry.model_dump(exclude_none=True)
+        own = entry.model_dump(exclude_none=True, exclude={"options"})
         merged = {**self.families[entry.family].model_dump(), **own, "name": name}
         merged.setdefault("sources", [name] if entry.builder == "wheel" else [])
         merged.setdefault("definition", "spack.def" if entry.builder == "spack" else "image.def")
@@ -228,6 +243,11 @@ class ImplementationTable(_StrictEntry):
             raise TableError(
                 f"{TABLE}: implementations.{name}: `external` belongs to `builder: spack` with an "
                 "MPI of the distribution's that `packages.build` names; remove the key"
+            )
+        if (entry.options or entry.build_options) and (entry.builder != "spack" or found.external):
+            raise TableError(
+                f"{TABLE}: implementations.{name}: `options` belong to `builder: spack` that "
+                "compiles the MPI; remove the key"
             )
         if (entry.builder == "prefix") != bool(found.packed):
             raise TableError(
@@ -314,9 +334,13 @@ def parse_table(text: str, path: str = TABLE) -> ImplementationTable:
     except yaml.YAMLError as error:
         raise TableError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     try:
+        if isinstance(data, dict) and isinstance(data.get("implementations"), dict):
+            data = {**data, "implementations": with_builds(data["implementations"])}
         table = ImplementationTable.model_validate(data)
     except ValidationError as error:
         raise TableError("\n".join(_sentence(e, path) for e in error.errors())) from None
+    except ValueError as error:
+        raise TableError(f"{path}: {error}") from None
     for name in table.implementations:
         table.resolve(name)
     return table

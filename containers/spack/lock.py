@@ -10,12 +10,12 @@ from containers.commands import StepError
 from containers.locking import BuildError
 from containers.programs import ProvisionError
 from containers.sources import SourceError
+from containers.spack import build_options, recipes
 from containers.spack import environment as spack_environment
-from containers.spack import recipes
 from containers.spack import site as spack_site
 from containers.spack import tool as spack
 from containers.spack.recipes import SpackError
-from containers.table import TableError, load_table
+from containers.table import TABLE, TableError, load_table
 from records.command_words import CommandWords
 from records.files import write_whole
 
@@ -28,6 +28,10 @@ def renew(root: Path, names: list[str]) -> list[str]:
         print(f"spack-lock: {words}", file=sys.stderr)
     found = spack.provide(root)
     failed = []
+    table = load_table(root)
+    for name in names:
+        if build_options.define(root, table, name):
+            print(f"{spack_environment.ENVIRONMENT} defines {name} now, as {TABLE} says")
     for name in names:
         base = spack_environment.provide_base(root, name)
         start = time.monotonic()

@@ -145,6 +145,18 @@ def test_the_machine_s_own_mpi_is_not_the_image_s(tmp_path: Path) -> None:
     assert image_libraries.mpi(facts_of(manifest, "x+host")) is None
 
 
+def test_builds_with_other_options_have_no_caveat_but_their_difference_between_campaigns(
+    tmp_path: Path,
+) -> None:
+    own = image("spack", FLAGS, hpl="2.0", build_options="fabrics=cma")
+    alpha, beta = loading(SAME[1], OF_SPACK, "a"), loading(own, OF_SPACK, "b")
+    # Within a campaign the report says which option moved what.
+    assert caveats(campaign(tmp_path, alpha, beta)) == {}
+    before, after = ({"images": {"x": one}} for one in (alpha, beta))
+    (found,) = differences(before, after, [("x", "x")])
+    assert found.sentence.startswith("build options of x: those of its entry and fabrics=cma: ")
+
+
 def test_two_campaigns_images_differ_in_what_their_programs_load(tmp_path: Path) -> None:
     def found(one: dict[str, Any], other: dict[str, Any]) -> dict[str, str]:
         before, after = ({"images": {"x": image}} for image in (one, other))

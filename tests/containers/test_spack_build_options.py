@@ -1,0 +1,150 @@
+"""Builds of one MPI with other options: entries of the table, and what spack.yaml has of them."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from containers import labels as image_labels
+from containers import table
+from containers.spack import build_options, lock
+from containers.spack import environment as spack_environment
+from containers.spack import tool as spack
+from containers.spack.recipes import SpackError
+from containers.table import load_table
+from tests.containers.test_spack import NAMES, PROJECT
+from tests.containers.test_table import TEXT, changed
+
+OF, OWN = "openmpi-4.1.4-source-spack", "openmpi-4.1.4-source-knem-spack"
+DEFINED = spack_environment.environment_names(PROJECT)
+SPECIFICATION = build_options.with_options(DEFINED[OF], "fabrics=knem")
+#: The project's table, in which one entry asks for another build.
+KNOWN = table.parse_table(changed(**{
+    OF: {**yaml.safe_load(TEXT)["implementations"][OF], "options": {"knem": "fabrics=knem"}}
+}))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("specification", "options", "made"),
+    [
+        ("a@=1 fabrics=none ~romio", "fabrics=cma", "a@=1 fabrics=cma ~romio"),
+        ("a@=1 fabrics=none ~romio", "+romio x=1", "a@=1 fabrics=none +romio x=1"),
+        ("a@=1", "~static", "a@=1 ~static"),
+    ],
+)
+def test_an_option_takes_the_place_of_its_like(specification: str, options: str, made: str) -> None:
+    assert build_options.with_options(specification, options) == made
+
+
+def test_an_entry_s_options_are_implementations_of_their_own() -> None:
+    of, own = KNOWN.resolve(OF), KNOWN.resolve(OWN)
+    assert own.labels()["org.wyeast.build_options"] == "fabrics=knem"
+    assert own.labels()["org.wyeast.implementation"] == OWN
+    assert image_labels.checked(own.labels(), "x") == own.labels()
+    assert "org.wyeast.build_options" not in of.labels()
+    # They are one but for their names; images from before there were options stay what they are.
+    assert {**own.model_dump(), "name": OF} == of.model_dump()
+    assert not {"build_options", "build_of"} & of.model_dump().keys()
+    assert KNOWN.built_by("spack").index(OWN) == KNOWN.built_by("spack").index(OF) + 1
+    assert KNOWN.choose(f"{OF},{OWN}") == [OF, OWN]
+
+
+SPACK = {"family": "mpich", "version": "1", "builder": "spack"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ({**SPACK, "builder": "wheel", "options": {"a": "b=c"}},
+         "implementations.x-spack: `options` belong to `builder: spack` that compiles the MPI"),
+        ({**SPACK, "external": True, "packages": {"build": ["a"], "run": ["b"]},
+          "options": {"a": "b=c"}}, "`options` belong to `builder: spack`"),
+        ({**SPACK, "options": {"a": "b=c; rm"}}, "x-spack.options.a: string should match"),
+        ({**SPACK, "options": "b=c"}, "implementations.x-spack.options: input should"),
+        ({**SPACK, "options": {"taken": "b=c"}},
+         "x-spack: `x-taken-spack`, a build of its `options`, has an entry of its own"),
+    ],
+)  # fmt: skip
+def test_options_that_mean_nothing_are_refused(entry: dict[str, object], sentence: str) -> None:
+    with pytest.raises(table.TableError) as raised:
+        table.parse_table(changed(**{"x-spack": entry, "x-taken-spack": SPACK}))
+    assert sentence in str(raised.value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_spack_yaml_defines_what_the_table_says(name: str) -> None:
+    assert build_options.wanted(load_table(PROJECT), DEFINED, name) == DEFINED[name]
+
+
+def checkout(tmp_path: Path, *without: str) -> Path:
+    """A folder with spack.yaml alone, which does not define some implementations."""
+    lines = (PROJECT / "spack.yaml").read_text().splitlines()
+    for name in without:
+        (place,) = [n for n, line in enumerate(lines) if line.endswith(f'== "{name}"')]
+        del lines[place - 1 : place + 1]
+    (tmp_path / "spack.yaml").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def test_spack_yaml_is_given_the_definition_that_the_table_asks_for(tmp_path: Path) -> None:
+    root, whole = checkout(tmp_path), (PROJECT / "spack.yaml").read_text()
+    path = root / "spack.yaml"
+    assert build_options.define(root, KNOWN, OWN)
+    assert spack_environment.environment_names(root) == {**DEFINED, OWN: SPECIFICATION}
+    # It stands behind the one that it is a build of, and all else is as it was.
+    names = list(spack_environment.environment_names(root))
+    assert names.index(OWN) == names.index(OF) + 1
+    lines = path.read_text().splitlines()
+    own = [number for number, line in enumerate(lines) if line.endswith(f'== "{OWN}"')]
+    assert "\n".join([*lines[: own[0] - 1], *lines[own[0] + 1 :], ""]) == whole
+    assert not build_options.define(root, KNOWN, OWN)
+    assert not build_options.define(root, KNOWN, OF)
+    # What the table says has changed.
+    made = path.read_text()
+    path.write_text(made.replace("fabrics=knem", "fabrics=psm"))
+    assert build_options.define(root, KNOWN, OWN)
+    assert path.read_text() == made
+
+
+def test_what_spack_yaml_lacks_altogether_is_said(tmp_path: Path) -> None:
+    with pytest.raises(SpackError, match=f"spack.yaml does not define {OF}, which"):
+        build_options.define(checkout(tmp_path, OF), KNOWN, OWN)
+    path = checkout(tmp_path) / "spack.yaml"
+    condition = f'when: env.get("WYEAST_IMPLEMENTATION", "") == "{OF}"'
+    written = f"  - mpi: [{DEFINED[OF]}]\n    {condition}\n"
+    assert written in path.read_text()
+    other = f"  - {condition}\n    mpi: [{DEFINED[OF]}]\n"
+    path.write_text(path.read_text().replace(written, other))
+    with pytest.raises(SpackError, match="in two lines"):
+        build_options.define(tmp_path, KNOWN, OWN)
+
+
+def test_no_lock_is_made_of_what_spack_yaml_does_not_define(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = spack.Spack(Path("/nowhere"), Path("/nowhere"), "1.1.0")
+    monkeypatch.setattr(spack, "provide", lambda root: found)
+    monkeypatch.setattr(lock, "load_table", lambda root: KNOWN)
+    monkeypatch.setattr(spack_environment, "provide_base",
+                        lambda *_: pytest.fail("a lock is being made"))  # fmt: skip
+    with pytest.raises(SpackError, match=r"spack\.yaml does not define"):
+        lock.renew(checkout(tmp_path, OF), [OWN])
+
+
+def test_a_lock_is_made_of_what_spack_yaml_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, root = spack.Spack(Path("/nowhere"), Path("/nowhere"), "1.1.0"), checkout(tmp_path)
+    asked: list[str] = []
+
+    def concretize(root: Path, found: object, base: object, name: str) -> str:
+        asked.append(spack_environment.environment_names(root)[name])
+        raise SpackError("nothing is solved here")
+
+    monkeypatch.setattr(spack, "provide", lambda root: found)
+    monkeypatch.setattr(lock, "load_table", lambda root: KNOWN)
+    monkeypatch.setattr(spack_environment, "provide_base", lambda *_: None)
+    monkeypatch.setattr(spack_environment, "concretize", concretize)
+    assert lock.renew(root, [OWN]) == [OWN]
+    assert asked == [SPECIFICATION]
+    assert f"spack.yaml defines {OWN} now" in capsys.readouterr().out
