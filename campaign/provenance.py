@@ -41,6 +41,7 @@ INPUTS = (
     "containers/guarded.py",
     "containers/images.py",
     "containers/labels.py",
+    "containers/other_builds.py",
     "containers/selection.py",
     "containers/store.py",
     "containers/table.py",

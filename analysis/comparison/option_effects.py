@@ -15,7 +15,7 @@ from typing import Any
 
 from analysis.comparison.caveats.comparability import facts_of, plain_words, shown, value_at
 from analysis.comparison.result import Comparison
-from analysis.comparison.tables import INTERVAL_OF_VERDICT, group_table
+from analysis.comparison.tables import INTERVAL_OF_VERDICT
 from analysis.tables.table import Column, Row, Table
 from records.counting import how_many
 
@@ -223,13 +223,12 @@ def _shown(side: Packages, name: str, key: str) -> str:
     return str(settings.get(key, "none")) if key else str(settings["version"])
 
 
-def option_table(comparison: Comparison) -> Table:
+def option_table(comparison: Comparison, table: Table) -> Table:
     """Return for each option in which alone two images differ what it moved, by group of cells.
 
-    A pair that differs in more has one row, which attributes nothing.
+    A pair that differs in more has one row, which attributes nothing. `table` is `group_table`'s.
     """
     pairs = {(one.other, one.base): one for one in build_pairs(comparison)}
-    table = group_table(comparison)
     columns = (
         Column("option", "differs in"),
         *(replace(one, heading=SHOWN.get(one.name)) for one in table.columns),

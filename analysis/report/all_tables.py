@@ -30,9 +30,10 @@ from analysis.tables.table import Table, with_origin
 def compared_tables(comparison: Comparison) -> list[Table]:
     """Return answers, ratios and medians, of what was measured."""
     experiments = [name for name in metrics() if comparison.experiment(name)]
+    groups = group_table(comparison)
     tables = [
-        group_table(comparison),
-        option_table(comparison),
+        groups,
+        option_table(comparison, groups),
         *(ratio_table(comparison, name) for name in experiments),
         *(median_table(comparison, name) for name in experiments),
     ]

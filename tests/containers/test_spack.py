@@ -15,10 +15,10 @@ import yaml
 from containers import bases
 from containers.programs import ProvisionError
 from containers.sources import load_sources, sha256_of
+from containers.spack import build_options, recipes
 from containers.spack import environment as spack_environment
 from containers.spack import lock as spack_lock
 from containers.spack import mirror as spack_mirror
-from containers.spack import recipes
 from containers.spack import tool as spack
 from containers.spack.recipes import Needed, SpackError
 from containers.table import load_table
@@ -371,6 +371,8 @@ def test_a_lock_keeps_its_bytes_where_nothing_has_changed(
     path = spack_environment.lock_path(root, "x")
     found = spack.Spack(Path("/nowhere"), Path("/nowhere"), "1.1.0")
     monkeypatch.setattr(spack, "provide", lambda root: found)
+    monkeypatch.setattr(spack_lock, "load_table", lambda root: None)
+    monkeypatch.setattr(build_options, "define", lambda *_: False)
     texts = []
     for _ in range(3):
         assert spack_lock.renew(root, ["x"]) == []

@@ -17,6 +17,7 @@ from analysis.comparison.option_effects import (
     option_table,
 )
 from analysis.comparison.result import Comparison
+from analysis.comparison.tables import group_table
 from analysis.report.all_tables import tables_of
 from analysis.report.campaign_end import ending
 from analysis.report.report import report_on
@@ -247,7 +248,7 @@ def campaign(tmp_path: Path, builds: dict[str, dict[str, Any]] = BUILDS, **facts
 
 
 def rows_of(comparison: Comparison) -> list[tuple[str, ...]]:
-    table = option_table(comparison)
+    table = option_table(comparison, group_table(comparison))
     names = ("option", "group", "implementations", "verdict")
     return [table.view(*names).words(row) for row in table.view(*names).rows]
 

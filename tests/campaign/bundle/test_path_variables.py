@@ -43,7 +43,7 @@ NO_PATHS = {
     "IMPLEMENTATIONS", "INSECURE", "KEEP", "KEEP_IMAGES", "KEEP_NIGHTS", "KEY", "LINK", "LOOK",
     "MOST_BYTES", "MOST_ROUNDS", "NAME", "NODES", "PAPER", "RANKS", "RANKS_PER_NODE",
     "RAW_BY_RANK", "REDACT", "REGISTRY", "REPEAT", "REPOSITORY", "ROUNDS", "SCHEDULER", "SITE",
-    "STUDY", "TIER", "TRIALS", "WITH_IMAGES",
+    "STUDY", "TIER", "TRIALS", "VERSION", "WITH_IMAGES",
 }  # fmt: skip
 #: Of somebody who develops Wyeast, in the checkout: a test's file, a folder for pictures of costs.
 OF_DEVELOPERS = {"CURVES", "TESTS"}
