@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from containers import images, loaded_libraries, trust
+from containers import images, labels, loaded_libraries, trust
 from containers.apptainer import command, launch_options, run_apart
 from containers.selection import runs_here
 from containers.spack import installed_packages
@@ -28,7 +28,6 @@ from site_configs.machine import Machine, pmi_types
 from site_configs.quota import quota
 from site_configs.site_file import LOCAL
 
-BUILDER = "org.wyeast.builder"
 #: Everything that decides what a campaign runs and how that is judged and kept, and that is not
 #: inside an image. What only describes it, such as a report, is not included.
 INPUTS = (
@@ -231,7 +230,7 @@ def describe_images(
                 asked = (image, "sh", "-c", loaded_libraries.QUESTION)
                 answer = said_by(*command("exec", *launch_options(alone=True), *asked))
                 answers[image.path] = {"libraries": loaded_libraries.read(answer or "")}
-                if described[implementation]["labels"].get(BUILDER) == "spack":
+                if described[implementation]["labels"].get(f"{labels.PREFIX}builder") == "spack":
                     listed = (image, "cat", installed_packages.LIST)
                     answer = said_by(*command("exec", *launch_options(alone=True), *listed))
                     answers[image.path]["packages"] = installed_packages.read(answer or "")

@@ -20,6 +20,7 @@ from containers.apptainer import Admitted, CallError, call, launch_options
 from containers.ending import exit_code
 from containers.programs import ProvisionError
 from containers.sif_header import SifError
+from containers.spack import installed_packages
 from records.command_words import CommandWords
 from records.files import write_whole
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 MANIFEST = "/opt/wyeast/manifest.json"
-SPACK_SOFTWARE = "/opt/wyeast/spack/software.json"
 WHEEL = re.compile(r"(?P<name>[^-]+)-(?P<version>[^-]+)-.*\.whl")
 ARCHIVE = re.compile(r"(?P<name>[^_]+)_(?P<version>.+)\.orig\.tar\.\w+")
 #: The property of a bill that has the digest of all that decides what the image is.
@@ -172,7 +172,7 @@ def read_bill(image: Admitted) -> str:
 
     try:
         manifest = inside(MANIFEST)
-        software = inside(SPACK_SOFTWARE) if "spack" in manifest else []
+        software = inside(installed_packages.LIST) if "spack" in manifest else []
     except (CallError, ValueError, TypeError) as error:
         raise images.ImageError(f"{image} does not say what it contains: {error}") from None
     return bill_of(manifest, software)

@@ -105,12 +105,12 @@ def share_of(output: object) -> float | None:
     """Return the logarithm of the share of its measured time in which a program had processors."""
     if not isinstance(output, ProgramOutput):
         return None
-    told = [one for one in output.results if isinstance(one, Su3Result)]
-    return (
-        statistics.fmean(math.log(statistics.fmean(one.cpu_by_rank_s) / one.wall_s) for one in told)
-        if told
-        else None
-    )
+    found = [
+        math.log(statistics.fmean(one.cpu_by_rank_s) / one.wall_s)
+        for one in output.results
+        if isinstance(one, Su3Result)
+    ]
+    return statistics.fmean(found) if found else None
 
 
 def measure(checkout: Path, name: str, seed: int, checks: str, images: str) -> CheckoutCourse:

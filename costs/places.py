@@ -12,6 +12,7 @@ from containers import images
 from containers.apptainer import Admitted, command, exec_options, mount_option, run_apart
 from records.causes import sentence_in
 from records.environment import environment
+from reframe_checks.mixins.launching import spared
 
 # Variables that tell a relocated Open MPI where it is; other implementations ignore them.
 RELOCATION = ("OPAL_PREFIX", "PRTE_PREFIX", "PMIX_PREFIX")
@@ -56,8 +57,7 @@ def set_in_launches(image: Admitted, site: Mapping[str, object]) -> Mapping[str,
 
     Not where start-up is what is measured.
     """
-    labels = images.read_labels(images.labels(image), image.path.name)
-    return labels.init_wait if site.get("spare_init_wait") else {}
+    return dict(spared(images.read_labels(images.labels(image), image.path.name), site))
 
 
 def inside(image: Admitted, folder: Path) -> Place:

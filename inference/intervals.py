@@ -308,6 +308,19 @@ def possible_deviations(deviation: float, freedom: float) -> np.ndarray:
     return possible
 
 
+def chance_above(
+    away: np.ndarray, critical: np.ndarray | float, freedom: np.ndarray | float
+) -> float:
+    """Return how probably Student's statistic is above a critical value.
+
+    It is `away` standard errors from zero, and each of these may be the true one: by Student's
+    noncentral distribution, and the mean over all.
+    """
+    # Far beyond the critical value the noncentral distribution is lost in rounding.
+    bounded = np.minimum(away, critical + 30)
+    return float((1 - special.nctdtr(freedom, bounded, critical)).mean())
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return Holm's adjusted p values: the chance of any false claim in the family stays below."""
     count = len(p_values)

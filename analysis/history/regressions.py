@@ -18,7 +18,7 @@ from analysis.history.lost_cells import UntoldCell
 from analysis.history.two_campaigns import ComparedCell
 from analysis.tables.junit import Case, write_cases
 from analysis.tables.units import interval_text, percent
-from inference.intervals import Ratio, holm, possible_deviations
+from inference.intervals import Ratio, chance_above, holm, possible_deviations
 
 Outcome = Literal["regression", "none shown", "could not be seen", "inconclusive"]
 
@@ -145,9 +145,7 @@ def smallest_slowdown(ratio: Ratio, margin: float, level: float) -> float | None
     critical = np.maximum(special.stdtrit(freedom, 1 - level), math.log1p(margin) / errors)
 
     def is_shown(slowdown: float) -> bool:
-        # Far beyond the critical value the noncentral distribution is lost in rounding.
-        away = np.minimum(slowdown / errors, critical + 30)
-        return bool((1 - special.nctdtr(freedom, away, critical)).mean() >= POWER)
+        return chance_above(slowdown / errors, critical, freedom) >= POWER
 
     if not is_shown(LARGEST):
         return None

@@ -23,6 +23,7 @@ from inference.intervals import (
     CONFIDENCE,
     FEWEST_PAIRS,
     ROUNDING,
+    chance_above,
     median,
     possible_deviations,
     quantile_of_chi_squared,
@@ -107,9 +108,7 @@ def rounds_to_show(
     def shown(n: int) -> bool:
         of_test = share * (n - 1)
         critical = -special.stdtrit(of_test, level / 2)
-        # Far beyond the critical value the noncentral distribution is lost in rounding.
-        away = np.minimum(shift / deviations * math.sqrt(n), critical + 30)
-        return bool((1 - special.nctdtr(of_test, away, critical)).mean() >= power)
+        return chance_above(shift / deviations * math.sqrt(n), critical, of_test) >= power
 
     return least(shown)
 

@@ -1,6 +1,6 @@
 """The one place that decides how an image's ranks start on a site."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -83,11 +83,8 @@ def start_ranks(
     Raises CannotStart with a sentence.
     """
     container = _variables_of(labels, variant)
-    if site.get("spare_init_wait") and not init_wait:
-        container = [
-            *(f"--env={key}={value}" for key, value in labels.init_wait.items()),
-            *container,
-        ]
+    if not init_wait:
+        container = [*(f"--env={key}={value}" for key, value in spared(labels, site)), *container]
     if site["launch"] == "mpiexec":
         placement = world.placement(world.ranks, site["cores_per_node"])
         return Start([], container, _by_own_launcher(labels, placement, world, program))
@@ -112,6 +109,11 @@ def start_ranks(
         command = quoted(*program)
     together = pmi != "daemons" and world.ranks_per_node > 1
     return Start(options, container, command, together=together)
+
+
+def spared(labels: Labels, site: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """Return the variables that spare ranks a wait in MPI_Init, where the site asks for that."""
+    return labels.init_wait.items() if site.get("spare_init_wait") else ()
 
 
 def started_by(labels: Labels, site: dict[str, Any]) -> str:
