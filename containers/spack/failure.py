@@ -108,7 +108,9 @@ def first_error(lines: list[str]) -> str | None:
     """Return the line of a log that says what went wrong first."""
     for line in lines:
         if match := MARKED.match(line):
-            return match["line"].strip()
+            marked = match["line"].strip()
+            # Spack breaks long lines in its summary; the package's own log may have it whole.
+            return next((one.strip() for one in lines if one.strip().startswith(marked)), marked)
     for line in lines:
         if not OF_SPACK.match(line) and ERROR.search(line):
             return line.strip()

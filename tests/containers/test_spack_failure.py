@@ -43,6 +43,19 @@ See build log for details:
 checking for error: no
 FATAL:   While performing build: while running engine: while running %post section: exit status 1
 """
+#: And where it broke the line of an error in two, whose last word tells what is missing.
+BROKEN = f"""\
+==> wyeast-benchmarks: Executing phase: 'install'
+1 error found in build log:
+  >> 6    files/a_source_with_a_name_that_is_long.c:31:22: fatal error: \
+
+             numa.h: No such file or directory
+
+See build log for details:
+  /mnt/stage/user/spack-stage-wyeast-benchmarks-develop-{HASH}/spack-build-out.txt
+files/a_source_with_a_name_that_is_long.c:31:22: fatal error: numa.h: No such file or directory
+FATAL:   While performing build: while running engine: while running %post section: exit status 1
+"""
 NOT_FOUND = """\
 missing library: /opt/x/bin/mpiexec does not find libnuma.so.1, which libnuma1 has
 missing library: add the package to packages.run of x in containers/implementations.yaml
@@ -63,6 +76,8 @@ FATAL:   While performing build: while running engine: while running %post secti
          "npb", "Error: Type mismatch", "-fallow-argument-mismatch"),
         ("==> npb: Executing phase: 'build'\n/tmp/cc.s: No space left on device\n",
          "npb", "/tmp/cc.s: No space left on device", FULL_DISK.sentence),
+        (BROKEN, "wyeast-benchmarks-develop", "long.c:31:22: fatal error: numa.h: No such file",
+         "numa.h is in no package of the base"),
         ("==> npb: Executing phase: 'edit'\nend\n", "npb", "    end", "npb is kept"),
     ],
 )  # fmt: skip
