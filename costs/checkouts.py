@@ -30,7 +30,7 @@ from analysis.comparison.verdict import Verdict, correct
 from analysis.tables.units import within
 from containers.ending import exit_code
 from costs.turns import in_turns
-from inference.intervals import PRINTED_STEP, paired_ratio
+from inference.intervals import PRINTED_STEP, Interval, median_interval, paired_ratio
 from records.base import CampaignError
 from records.campaign import Campaign, read_campaign
 from records.causes import one_line
@@ -47,7 +47,10 @@ BUSY, BUSY_POLL_S = "two at once would", 5.0
 OWN = ("WYEAST_", "RFM_", "PYTHONPATH")
 HEADER = "| time | here | there | here / there | 95% interval |\n|---|---|---|---|---|"
 #: Of what programs measured: for a rate its ratio, for a time the inverse of its ratio.
-SPEEDS = "| cell | implementation | speed here / there | interval | result |\n|---|---|---|---|---|"
+SPEEDS = (
+    "| cell | implementation | speed here / there | interval | result | median round |\n"
+    "|---|---|---|---|---|---|"
+)
 #: How fast the machine is at the moment has no part in these: whoever takes a processor does.
 SHARES = SPEEDS.replace("speed", "share of processors")
 
@@ -208,7 +211,19 @@ def rows(pairs: list[tuple[CheckoutCourse, CheckoutCourse]]) -> Iterable[str]:
         )
 
 
-def verdicts(ratios: Iterable[dict[Key, float]]) -> Iterable[tuple[Key, Verdict]]:
+@dataclass(frozen=True)
+class Compared:
+    """What pairs of one cell say: of their mean, and the interval of their median.
+
+    A shared machine takes a launch in a dozen half as long again, here or there: the mean varies by
+    these, and the median by what the others do. The median's interval is for it alone.
+    """
+
+    verdict: Verdict
+    median: Interval
+
+
+def compared(ratios: Iterable[dict[Key, float]]) -> Iterable[tuple[Key, Compared]]:
     """Yield for each cell and implementation whether both measured the same, as one family.
 
     `ratios` are those of each pair, as logarithms.
@@ -217,20 +232,20 @@ def verdicts(ratios: Iterable[dict[Key, float]]) -> Iterable[tuple[Key, Verdict]
     for one in ratios:
         for key, logarithm in one.items():
             logarithms[key].append(logarithm)
-    found = {key: verdict(logarithms[key], margin(key)) for key in sorted(logarithms)}
-    correct(list(found.values()))
+    found = {key: of_pairs(logarithms[key], margin(key)) for key in sorted(logarithms)}
+    correct([one.verdict for one in found.values()])
     yield from found.items()
 
 
-def of_all(ratios: Iterable[dict[Key, float]]) -> Verdict:
+def of_all(ratios: Iterable[dict[Key, float]]) -> Compared:
     """Return whether both measured the same on the mean of all cells, by the least margin of them.
 
     What a loop does to its launches it does to all of them, and their mean varies less than each.
     """
     found = [one for one in ratios if one]
     least = min((margin(key) for one in found for key in one), default=0.0)
-    one = verdict([statistics.fmean(logarithms.values()) for logarithms in found], least)
-    correct([one])
+    one = of_pairs([statistics.fmean(logarithms.values()) for logarithms in found], least)
+    correct([one.verdict])
     return one
 
 
@@ -257,16 +272,18 @@ def margin(key: Key) -> float:
     return margin_of(key[0].partition(" ")[0])
 
 
-def verdict(logarithms: list[float], margin: float) -> Verdict:
+def of_pairs(logarithms: list[float], margin: float) -> Compared:
     """Return what logarithms of ratios say, pair by pair, before others are counted in."""
     ratio = paired_ratio(logarithms, margin=margin, step=PRINTED_STEP)
-    return Verdict("here", "there", ratio, margin)
+    low_high = median_interval(logarithms)
+    median = Interval(math.exp(low_high.low), math.exp(low_high.high), low_high.coverage)
+    return Compared(Verdict("here", "there", ratio, margin), median)
 
 
-def row(cell: str, implementation: str, one: Verdict) -> str:
+def row(cell: str, implementation: str, one: Compared) -> str:
     """Return a row of a Markdown table for a cell with an implementation."""
-    ratio = f"{one.ratio.value:.3f} | {within(one.interval)}"
-    return f"| {cell} | {implementation} | {ratio} | {one.words} |"
+    ratio = f"{one.verdict.ratio.value:.3f} | {within(one.verdict.interval)}"
+    return f"| {cell} | {implementation} | {ratio} | {one.verdict.words} | {within(one.median)} |"
 
 
 def main() -> int:
@@ -309,13 +326,13 @@ def main() -> int:
     if pairs:
         print("\n".join([HEADER, *rows(pairs)]))
         ratios = [speeds(one) for one in pairs]
-    for header, compared in ((SPEEDS, ratios), (SHARES, [shares(one) for one in pairs])):
-        if not any(compared):
+    for header, of_each in ((SPEEDS, ratios), (SHARES, [shares(one) for one in pairs])):
+        if not any(of_each):
             continue
         print(f"\n{header}")
-        for (cell, implementation), one in verdicts(compared):
+        for (cell, implementation), one in compared(of_each):
             print(row(cell, implementation, one))
-        print(row("the mean of all", "", of_all(compared)))
+        print(row("the mean of all", "", of_all(of_each)))
     return 0
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from costs.checkouts import by_round, verdicts
+from costs.checkouts import by_round, compared
 from costs.turns import in_turns
 from records.base import CampaignError
 from records.campaign import read_campaign
@@ -107,6 +107,6 @@ def test_rounds_are_compared_by_pairs_whatever_the_machine_s_rate(tmp_path: Path
     here, there = (campaign(tmp_path, name, times) for name, times in (("a", 1.1), ("b", 1.0)))
     ratios = by_round(read_campaign(here), read_campaign(there))
     assert len(ratios) == 6
-    [(key, one)] = verdicts(ratios)
+    [(key, one)] = compared(ratios)
     assert key == ("Linpack grid=1x2 n=4000 nb=192", "alpha-1.0")
-    assert one.words == "faster" and one.ratio.value == pytest.approx(1.1, rel=1e-3)
+    assert one.verdict.words == "faster" and one.verdict.ratio.value == pytest.approx(1.1, rel=1e-3)
