@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -63,13 +64,14 @@ class Built:
     prefix: Path
     build: Path
     flags: str = ""
+    sources: Path = PROJECT / "benchmarks"
 
     def make(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run make in benchmarks/ with this MPI's compiler, which one worker does at a time.
+        """Run make in the sources with this MPI's compiler, which one worker does at a time.
 
         What is left where it fails or is killed is not kept for the next run of the lanes.
         """
-        command = ["make", "-C", str(PROJECT / "benchmarks"), f"CC={self.prefix}/bin/mpicc",
+        command = ["make", "-C", str(self.sources), f"CC={self.prefix}/bin/mpicc",
                    f"BUILD={self.build}", *self.variables(),
                    *words]  # fmt: skip
         with alone_in(self.build):
@@ -80,6 +82,34 @@ class Built:
             if done.returncode == 0:
                 (self.build / SOUND).touch()
             return done
+
+    def has(self, *targets: str) -> None:
+        """Build programs; fail where the compiler has a remark on one."""
+        done = self.make("-j2", *targets)
+        assert done.returncode == 0, done.stderr
+        # What was said when they were built may have been to another worker, or another run.
+        said = self.build / "said"
+        with said.open("a") as file:
+            file.write(done.stderr)
+        assert "warning" not in said.read_text(), said.read_text()
+
+    def with_another(self, folder: Path, file: str, *texts: tuple[str, str]) -> "Built":
+        """Return programs, still to be built, of sources of which one file has other texts.
+
+        What the others were compiled to is taken over: make compiles what is newer than that. The
+        file is no header, then.
+        """
+        sources, build = folder / "benchmarks", folder / "build"
+        shutil.copytree(self.sources, sources, ignore=shutil.ignore_patterns("build"))
+        with alone_in(self.build):
+            shutil.copytree(self.build, build, ignore=shutil.ignore_patterns("hpcc", "bin", "lib"))
+        text = (sources / file).read_text()
+        assert file.endswith(".c")
+        for old, new in texts:
+            assert old in text, old
+            text = text.replace(old, new)
+        (sources / file).write_text(text)
+        return Built(self.implementation, self.prefix, build, self.flags, sources)
 
     def variables(self) -> list[str]:
         """Return what make is told of the compiler's options."""
@@ -157,13 +187,7 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Built]:
     def build(implementation: str) -> Built:
         prefix = install(PROJECT, implementation)
         programs = Built(implementation, prefix, of_all_workers(tmp_path_factory, implementation))
-        done = programs.make("-j2", "all", "blas")
-        assert done.returncode == 0, done.stderr
-        # What was said when they were built may have been to another worker, or another run.
-        said = programs.build / "said"
-        with said.open("a") as file:
-            file.write(done.stderr)
-        assert "warning" not in said.read_text(), said.read_text()
+        programs.has("all", "blas")
         return programs
 
     return build
