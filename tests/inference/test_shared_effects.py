@@ -34,6 +34,15 @@ def test_a_slow_member_is_not_blamed_on_its_pairs_nor_on_the_others() -> None:
         assert found.members[1].high < 0.15
 
 
+def test_of_two_slow_pairs_of_four_members_nobody_can_say_whether_all_members_are_slow() -> None:
+    drawn = np.random.default_rng(3)
+    values = dict.fromkeys(combinations(range(4), 2), 0.0)
+    values |= {(0, 1): 2.6, (0, 2): 0.15, (2, 3): 3.2}
+    repeated = np.array([*values.values()]) + drawn.normal(0, 0.5, (8, 6))
+    repeated[:, [0, 5]] += drawn.exponential(1.0, (8, 2))
+    assert shown(effects(values, 4, repeated=repeated)) == []
+
+
 def test_a_slow_pair_is_neither_of_its_members() -> None:
     for members in (4, 5, 12):
         values = noisy(members)
