@@ -19,7 +19,7 @@ from tests.unmeasured import unmeasured
 
 pytestmark = pytest.mark.cluster
 #: So many that chance, which must not name anything, leaves room for a node whose core is taken.
-SWEEPS = 16
+SWEEPS = 12
 #: In turns: nodes share the machine's cores.
 ARGUMENTS = f"--alone --bandwidth-bytes 65536 --round-trips 10 --windows 3 --sweeps {SWEEPS}"
 TRIALS = 20
