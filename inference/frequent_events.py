@@ -3,7 +3,9 @@
 Each pair was looked at some times, and at some of these it happened. The likeliest culprit is taken
 out with all its looks, as long as it is shown, and the rest are compared with each other again:
 what happens to a bad member's pairs is not blamed on each of them. Fisher's exact test, one-sided,
-with Bonferroni's correction for all members and pairs.
+with Bonferroni's correction for all members and pairs. Pairs may be of classes to which it happens
+more often or less: each is compared with those of its class, and a member by all classes together
+(the exact form of the test of Mantel and Haenszel).
 """
 
 from __future__ import annotations
@@ -12,6 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.float64]
 
 #: What is taken out at most: with more, what is the rule and what the exception cannot be said.
 MOST_CULPRITS = 64
@@ -19,7 +24,10 @@ MOST_CULPRITS = 64
 
 @dataclass(frozen=True)
 class Culprit:
-    """A member, or a pair, with the share of its looks at which it happened, and of the others'."""
+    """A member, or a pair, with the share of its looks at which it happened, and of the others'.
+
+    Of several classes, `others` is what it would be of looks of its classes.
+    """
 
     members: tuple[int, ...]
     share: float
@@ -35,44 +43,81 @@ def culprits(
     least_share: float,
     least_ratio: float,
     level: float,
+    classes: Sequence[int] | None = None,
 ) -> list[Culprit]:
     """Return those to which it happens more often, the likeliest first.
 
     It has to happen at `least_share` of one's looks, and `least_ratio` times as often as to the
-    others. Where it happens to all alike and at random, the chance that any is returned is at
-    most `level`.
+    others. Each of `classes` of pairs is one by itself; by default all pairs are of one. Where in
+    each class it happens to all alike and at random, the chance that any is returned is at most
+    `level`.
     """
     places = np.asarray(pairs, dtype=np.intp).reshape(-1, 2)
     counts, of = np.asarray(happened, dtype=float), np.asarray(looks, dtype=float)
+    groups = np.zeros(len(places), np.intp) if classes is None else np.asarray(classes, np.intp)
     chance = level / (members + len(places))
     found: list[Culprit] = []
-    # Takes a second to be loaded, and few commands ask for it.
-    from scipy import stats
-
     left = np.ones(len(places), dtype=bool)
     while left.any() and len(found) < MOST_CULPRITS:
-        first, second = places[left].T
-        own = [
-            np.concatenate([
-                np.bincount(first, one[left], members) + np.bincount(second, one[left], members),
-                one[left],
-            ])
-            for one in (counts, of)
-        ]  # fmt: skip
-        rest = [one[left].sum() - mine for one, mine in zip((counts, of), own, strict=True)]
+        own, rest = [], []
+        for one in (counts, of):
+            by_class = [
+                _of_each(places[left], np.where(groups == group, one, 0.0)[left], members)
+                for group in np.unique(groups)
+            ]
+            own.append(np.array([mine for mine, _ in by_class]))
+            rest.append(np.array([all_of_class - mine for mine, all_of_class in by_class]))
+        # Where all looks of a class are one's own, there is nobody to be compared with.
+        compared = rest[1] > 0
+        mine, of_mine = own[0] * compared, own[1] * compared
         with np.errstate(invalid="ignore", divide="ignore"):
-            share, others = own[0] / own[1], rest[0] / rest[1]
-        apart = (share >= least_share) & (share >= least_ratio * others) & (rest[1] > 0)
-        apart &= own[1] > 0
-        (mine, of_mine), (theirs, of_theirs) = ([one[apart] for one in two] for two in (own, rest))
-        chances = np.ones(len(apart))
-        chances[apart] = stats.hypergeom.sf(mine - 1, of_theirs + of_mine, theirs + mine, of_mine)
-        best = int(np.argmin(chances))
-        if chances[best] >= chance:
+            share = mine.sum(axis=0) / of_mine.sum(axis=0)
+            usual = np.where(compared, rest[0] / rest[1], 0.0)
+            others = (of_mine * usual).sum(axis=0) / of_mine.sum(axis=0)
+        apart = np.flatnonzero((share >= least_share) & (share >= least_ratio * others))
+        if not apart.size:
             break
+        chances = _chances(*(one[:, apart] for one in (mine, of_mine, *rest)))
+        if chances.min() >= chance:
+            break
+        best = int(apart[np.argmin(chances)])
         whose = (best,) if best < members else tuple(map(int, places[left][best - members]))
         found.append(Culprit(whose, float(share[best]), float(others[best])))
         left &= ~np.isin(places, whose).any(axis=1) if len(whose) == 1 else ~(places == whose).all(
             axis=1
         )  # fmt: skip
     return found
+
+
+def _of_each(places: npt.NDArray[np.intp], of_pairs: Numbers, members: int) -> tuple[Numbers, float]:
+    """Return the sums of all members, then of all pairs, and the sum of all together."""
+    first, second = places.T
+    of_members = np.bincount(first, of_pairs, members) + np.bincount(second, of_pairs, members)
+    return np.concatenate([of_members, of_pairs]), float(of_pairs.sum())
+
+
+def _chances(mine: Numbers, of_mine: Numbers, theirs: Numbers, of_theirs: Numbers) -> Numbers:
+    """Return how likely each has at least so many in all classes; arrays are (class, each)."""
+    # Takes a second to be loaded, and few commands ask for it.
+    from scipy.stats import hypergeom
+
+    seen = of_mine > 0
+    chances = np.ones(mine.shape[1])
+    single = np.flatnonzero(seen.sum(axis=0) == 1)
+    of_one = [one[seen[:, single].argmax(axis=0), single]
+              for one in (mine, of_mine, theirs, of_theirs)]  # fmt: skip
+    m, of_m, t, of_t = of_one
+    chances[single] = hypergeom.sf(m - 1, of_t + of_m, t + m, of_m)
+    for each in np.flatnonzero(seen.sum(axis=0) > 1):
+        *others, last = (
+            hypergeom(of_mine[c, each] + of_theirs[c, each], mine[c, each] + theirs[c, each],
+                      of_mine[c, each])
+            for c in np.flatnonzero(seen[:, each])
+        )  # fmt: skip
+        #: How likely the classes but the last have 0, 1, … together.
+        together = np.ones(1)
+        for one in others:
+            together = np.convolve(together, one.pmf(np.arange(int(one.args[2]) + 1)))
+        more = mine[:, each].sum() - np.arange(len(together))
+        chances[each] = float(together @ last.sf(more - 1))
+    return chances

@@ -94,24 +94,32 @@ class _Fit:
     def take_only(self, taken: Sequence[int]) -> None:
         """Fit with these candidates: members by their numbers, then pairs after all members."""
         self.taken = list(taken)
-        #: Of the pairs that are fitted, 1.
-        self.fitted = np.ones(len(self.values))
-        columns = list(self.bases)
-        for number in taken:
-            if number < self.members:
-                columns.append(np.asarray((self.pairs == number).any(axis=1), dtype=float))
-            else:
-                self.fitted[number - self.members] = 0.0
-        self.design = np.stack(columns, axis=1)
+        self.design, self.fitted = self.columns_of(taken)
         of_fitted = self.design * self.fitted[:, None]
         self.inverse = np.asarray(np.linalg.inv(of_fitted.T @ of_fitted), dtype=float)
         self.weights = of_fitted @ self.inverse
         self.coefficients = self.values @ self.weights
         self.residuals: Numbers = self.fitted * (self.values - self.design @ self.coefficients)
-        self.freedom = int(self.fitted.sum()) - len(columns)
+        self.freedom = int(self.fitted.sum()) - self.design.shape[1]
         self.squares = float(self.residuals @ self.residuals)
         #: Of each repetition, as if it were the only one.
         self.left = self.fitted * (self.repeated - self.repeated @ self.weights @ self.design.T)
+
+    def columns_of(self, taken: Sequence[int]) -> tuple[Numbers, Numbers]:
+        """Return the columns of bases and members, and 1 for each pair that is fitted, else 0."""
+        fitted = np.ones(len(self.values))
+        columns = list(self.bases)
+        for number in taken:
+            if number < self.members:
+                columns.append(np.asarray((self.pairs == number).any(axis=1), dtype=float))
+            else:
+                fitted[number - self.members] = 0.0
+        return np.stack(columns, axis=1), fitted
+
+    def can_tell(self, taken: Sequence[int]) -> bool:
+        """Return whether candidates can be told apart: all members together are the base."""
+        design, fitted = self.columns_of(taken)
+        return int(np.linalg.matrix_rank(design * fitted[:, None])) == design.shape[1]
 
     def with_only(self, numbers: Sequence[int]) -> _Fit:
         """Return a fit with other candidates taken in."""
@@ -248,7 +256,8 @@ def effects_of(
         gain = np.where(is_shown, estimates**2 * own, -np.inf)
         fit.take_only([*fit.taken, int(np.argmax(gain))])
     for number in [one for one in fit.taken if one >= members]:
-        fit = _by_members(fit, number, least, chance)
+        if number in fit.taken:
+            fit = _by_members(fit, number, least, chance)
     # What was taken in first may be explained by the others since.
     while fit.taken and min(of_all := fit.together()[0]) < least:
         weakest = fit.taken[int(np.argmin(of_all))]
@@ -260,12 +269,14 @@ def _by_members(fit: _Fit, pair: int, least: float, chance: float) -> _Fit:
     """Return the fit with a pair's members instead of the pair, where they explain more.
 
     Where that is not shown of both, none of the three is taken in: it is one of these, and the
-    numbers do not tell which.
+    numbers do not tell which. Where all members would be to blame, nothing is taken in.
     """
     members = [int(one) for one in fit.pairs[pair - fit.members]]
     without = [one for one in fit.taken if one != pair]
     wanted = [*without, *(one for one in members if one not in without)]
     of_members = [wanted.index(one) for one in members]
+    if not fit.can_tell(wanted):
+        return fit.with_only([])
     other = fit.with_only(wanted)
     if other.freedom < 1 or other.squares >= fit.squares:
         return fit

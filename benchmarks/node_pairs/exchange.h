@@ -17,6 +17,7 @@ typedef enum { LATENCY, BANDWIDTH, MEASURES } measure;
 
 typedef struct {
     int rank, partner;
+    int is_polite; /* Whether ranks that wait for messages let others use their cores. */
     unsigned char *send, *receive; /* Room for all messages of any amount. */
     MPI_Request *requests;         /* As many as there are messages. */
     double *times, *scratch;       /* As many as there are iterations. */

@@ -177,6 +177,9 @@ static void run_round(tournament *t, int sweep, int round, unsigned long long n)
             t->own[value] = 0.0;
         for (int turn = 0; turn < turns; turn++)
             time_both_ways(t, of, t->here.partner >= 0 && own_turn == turn);
+        /* Else ranks that have had their turn poll for the last pair's numbers, on its cores. */
+        if (alone)
+            patient_barrier(MPI_COMM_WORLD);
         MPI_Gather(t->own, VALUES, MPI_DOUBLE, t->all, VALUES, MPI_DOUBLE, 0, MPI_COMM_WORLD);
         if (t->rank == 0)
             print_round(t, of, sweep, round, verified);
@@ -246,6 +249,7 @@ int main(int argc, char **argv)
     if (t.ranks < 2)
         leave_together(program.name, "the world has one rank, and a pair needs two", EXIT_USAGE);
     t.here.rank = t.rank;
+    t.here.is_polite = alone;
     t.rounds = tournament_rounds(t.ranks);
     make_room(&t);
     int *order = calloc((size_t)t.rounds, sizeof *order);

@@ -1,6 +1,6 @@
 """Pairs of nodes: everybody meets everybody, at once or in turns, and every byte is proved."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import combinations
 from pathlib import Path
 
@@ -50,6 +50,68 @@ def test_in_turns_and_in_another_order(one: Built, tmp_path: Path) -> None:
     assert {one.at_once for one in alone} == {1}
     orders = [[one.round for one in found] for found in (together, alone)]
     assert orders[0] != orders[1] and sorted(orders[0]) == sorted(orders[1])
+
+
+#: Tells when each message is sent, which takes long, and when ranks begin to gather the times.
+TELLING = """
+#include <stdio.h>
+#include <time.h>
+static void tell(char what)
+{
+    int rank;
+    struct timespec now;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    fprintf(stderr, "told %d %c %lld\\n", rank, what, now.tv_sec * 1000000000LL + now.tv_nsec);
+}
+int MPI_Isend(const void *b, int n, MPI_Datatype t, int to, int g, MPI_Comm c, MPI_Request *r)
+{
+    if (n > 0) {
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+        tell('s');
+    }
+    return PMPI_Isend(b, n, t, to, g, c, r);
+}
+int MPI_Gather(const void *b, int n, MPI_Datatype t, void *a, int m, MPI_Datatype u, int root,
+               MPI_Comm c)
+{ tell('g'); return PMPI_Gather(b, n, t, a, m, u, root, c); }
+"""
+
+
+def test_nobody_waits_for_the_times_while_the_last_pair_has_its_turn(
+    one: Built, tmp_path: Path
+) -> None:
+    words = [*TINY, "--sweeps", "1", "--alone"]
+    done = one.run("node_pairs", *words, ranks=4, LD_PRELOAD=library(one, tmp_path, TELLING))
+    assert done.returncode == 0, done.stderr
+    sent: dict[int, int] = defaultdict(int)
+    gathering: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for line in done.stderr.splitlines():
+        if line.startswith("told "):
+            _, rank, what, when = line.split()
+            if what == "s":
+                sent[int(rank)] = int(when)
+            else:
+                gathering[int(rank)].append((int(when), sent[int(rank)]))
+    assert [len(each) for each in gathering.values()] == [6] * 4
+    for of_ranks in zip(*gathering.values(), strict=True):
+        assert min(began for began, _ in of_ranks) > max(last for _, last in of_ranks)
+
+
+def test_pairs_in_turns_let_others_use_their_cores_while_they_wait(
+    one: Built, tmp_path: Path
+) -> None:
+    source = """
+    #include <stdio.h>
+    int MPI_Waitall(int n, MPI_Request *r, MPI_Status *s)
+    { fputs("polls\\n", stderr); return PMPI_Waitall(n, r, s); }"""
+    polling = library(one, tmp_path, source)
+    words = [*TINY, "--sweeps", "1"]
+    said = [
+        one.run("node_pairs", *words, *alone, ranks=4, LD_PRELOAD=polling).stderr
+        for alone in ([], ["--alone"])
+    ]
+    assert ["polls" in each for each in said] == [True, False]
 
 
 def test_where_time_is_short_all_sweeps_have_the_first_one_s_rounds(

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from inference.frequent_events import culprits
+from inference.frequent_events import _chances, culprits
 from inference.shared_effects import Effects, effects_of
 
 
@@ -32,6 +32,15 @@ def test_a_slow_member_is_not_blamed_on_its_pairs_nor_on_the_others() -> None:
         assert shown(found) == [(2,)]
         assert found.members[2].low < 0.3 < found.members[2].high
         assert found.members[1].high < 0.15
+
+
+def test_of_two_slow_pairs_of_four_members_nobody_can_say_whether_all_members_are_slow() -> None:
+    drawn = np.random.default_rng(3)
+    values = dict.fromkeys(combinations(range(4), 2), 0.0)
+    values |= {(0, 1): 2.6, (0, 2): 0.15, (2, 3): 3.2}
+    repeated = np.array([*values.values()]) + drawn.normal(0, 0.5, (8, 6))
+    repeated[:, [0, 5]] += drawn.exponential(1.0, (8, 2))
+    assert shown(effects(values, 4, repeated=repeated)) == []
 
 
 def test_a_slow_pair_is_neither_of_its_members() -> None:
@@ -137,3 +146,44 @@ def test_the_culprit_takes_its_pairs_along() -> None:
     assert found([9 if pair == (1, 3) else 1 for pair in pairs]) == [(1, 3)]
     # Of two bad members all pairs but three are bad, and their own is of both.
     assert set(found([9 if {3, 4} & {*pair} else 0 for pair in pairs])) == {(3,), (4,)}
+
+
+def test_what_happens_to_one_class_of_pairs_more_often_names_none_of_them() -> None:
+    pairs = [*combinations(range(4), 2)]
+    # Members 0 and 2 share something, and 1 and 3 do.
+    classes = [int((b - a) % 2 == 0) for a, b in pairs]
+    told = {"least_share": 0.2, "least_ratio": 2.0, "level": 0.05}
+
+    def found(happened: list[int], **more: object) -> list[tuple[int, ...]]:
+        return [one.members for one in culprits(pairs, happened, [16] * 6, 4, **told, **more)]  # type: ignore[arg-type]
+
+    often = [9 if one else 0 for one in classes]
+    assert (0, 2) in found(often) and found(often, classes=classes) == []
+    of_bad = [14 if 3 in pair else 8 * one for pair, one in zip(pairs, classes, strict=True)]
+    assert found(of_bad, classes=classes) == [(3,)]
+    # A pair that alone is of its class has nobody to be compared with.
+    assert found([16, *[0] * 5], classes=[1, *[0] * 5]) == []
+
+
+def test_by_classes_chance_names_at_most_as_often_as_asked() -> None:
+    drawn = np.random.default_rng(8)
+    pairs = [*combinations(range(8), 2)]
+    classes = [int((a ^ b) & 1) for a, b in pairs]
+    named = 0
+    for _ in range(300):
+        happened = [int(drawn.binomial(16, 0.4 if one else 0.1)) for one in classes]
+        named += bool(culprits(
+            pairs, happened, [16] * 28, 8, least_share=0.01, least_ratio=1.0, level=0.05,
+            classes=classes,
+        ))  # fmt: skip
+    # The test is exact and discrete, so it names less often; 300 of 5% exceed 23 once in 90 times.
+    assert named <= 23
+
+
+def test_the_chance_of_both_classes_is_that_of_all_tables() -> None:
+    of_both = np.array([[5.0], [3.0]]), np.array([[8.0], [4.0]])
+    rest = np.array([[2.0], [1.0]]), np.array([[12.0], [8.0]])
+    drawn = np.random.default_rng(1)
+    sums = drawn.hypergeometric(7, 13, 8, 10**5) + drawn.hypergeometric(4, 8, 4, 10**5)
+    [chance] = _chances(*of_both, *rest)
+    assert chance == pytest.approx(np.mean(sums >= 8), rel=0.1)

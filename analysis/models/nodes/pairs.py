@@ -199,8 +199,15 @@ def lower_quartile(logs: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.f
     return np.asarray(of(logs, QUARTILE, axis=axis), dtype=float)
 
 
-def unstable(times: PairTimes, nodes: int) -> dict[tuple[int, ...], Culprit]:
+def under_switches(pairs: Sequence[Pair], switches: Sequence[str]) -> list[int]:
+    """Return of each pair 0 if its nodes are under one switch, else 1."""
+    return [int(switches[a] != switches[b]) for a, b in pairs]
+
+
+def unstable(times: PairTimes, switches: Sequence[str]) -> dict[tuple[int, ...], Culprit]:
     """Return the nodes and links of which more sweeps are disturbed than of others.
+
+    Links are compared with those that are under one switch, or not, as they are.
 
     A disturbed one takes longer than the pair does in its quickest quarter, by what is slow: the
     very quickest may be one in which others were disturbed, and would have disturbed all that
@@ -215,17 +222,20 @@ def unstable(times: PairTimes, nodes: int) -> dict[tuple[int, ...], Culprit]:
     if seen.sum(axis=1).min() < FEWEST_SWEEPS:
         return {}
     found = culprits(
-        pairs, happened.sum(axis=1).tolist(), seen.sum(axis=1).tolist(), nodes,
+        pairs, happened.sum(axis=1).tolist(), seen.sum(axis=1).tolist(), len(switches),
         least_share=limits.disturbed, least_ratio=limits.times_others, level=limits.level / LOOKS,
+        classes=under_switches(pairs, switches),
     )  # fmt: skip
     return {one.members: one for one in found}
 
 
 def slower(
-    times: PairTimes, switches: Sequence[str], without: Collection[tuple[int, ...]]
+    seconds: Mapping[Pair, Sequence[float]],
+    switches: Sequence[str],
+    without: Collection[tuple[int, ...]],
 ) -> dict[tuple[int, ...], Effect]:
     """Return what nodes and links add to times; not of links that are unstable or of such nodes."""
-    pairs, logs = logs_of(times.seconds)
+    pairs, logs = logs_of(seconds)
     steady = [
         place for place, (a, b) in enumerate(pairs)
         if not {(a,), (b,), (a, b)}.intersection(without)
@@ -237,7 +247,7 @@ def slower(
     limits = thresholds()
     effects = effects_of(
         kept, numbers.tolist(), len(switches), least=limits.least, level=limits.level / LOOKS,
-        classes=[int(switches[a] != switches[b]) for a, b in kept], repeated=repeated,
+        classes=under_switches(kept, switches), repeated=repeated,
     )  # fmt: skip
     return {one.members: one for one in effects.members + effects.pairs}
 
@@ -258,10 +268,15 @@ def judge(
     nodes: Sequence[str], switches: Sequence[str], times: Mapping[Measure, PairTimes]
 ) -> tuple[list[Judged], list[Judged]]:
     """Return the verdicts of all nodes and of all links between them that were measured."""
-    culprits_by = {measure: unstable(one, len(nodes)) for measure, one in times.items()}
+    culprits_by = {measure: unstable(one, switches) for measure, one in times.items()}
     # A node or link that is unstable by one measure is no reference for the other either.
     without = {members for found in culprits_by.values() for members in found}
-    effects_by = {measure: slower(one, switches, without) for measure, one in times.items()}
+    # Bandwidth is what passed in all the time: of few long transfers the median does not tell of a
+    # core that is taken away in some of them. Of many short round trips the mean is mostly that.
+    effects_by = {
+        measure: slower(one.means if measure == "bandwidth" else one.seconds, switches, without)
+        for measure, one in times.items()
+    }
     links = sorted({way for one in times.values() for way in one.seconds if way[0] < way[1]})
     judged = []
     for members in [*((place,) for place in range(len(nodes))), *links]:

@@ -110,6 +110,41 @@ def test_of_two_or_three_nodes_nobody_can_say_which_it_is(nodes: int) -> None:
         assert not any(named(nodes, seed, fault) for seed in range(20)), fault
 
 
+def test_a_core_that_is_taken_in_some_transfers_of_all_sweeps_is_slow() -> None:
+    """Each sweep's mean tells, and none of its medians."""
+    found = []
+    for seed in range(20):
+        times = made_up(4, seed, "", disturbed=0.0)
+        bandwidth = times["bandwidth"]
+        drawn = np.random.default_rng(seed)
+        means = {
+            way: [one * (1 + (NODE in way) * drawn.uniform(0.2, 0.24)) for one in seconds]
+            for way, seconds in bandwidth.seconds.items()
+        }
+        times["bandwidth"] = PairTimes(bandwidth.seconds, means, 8)
+        of_nodes, of_links = judge([*"0123"], [""] * 4, times)
+        found.append([one.name for one in of_nodes + of_links if one.verdict == "slow"])
+    assert found.count(["1"]) >= 19
+
+
+def test_links_are_unstable_by_others_under_as_many_switches() -> None:
+    """Pairs under one switch are disturbed now and then, as where they share a core, and no other."""
+    drawn = np.random.default_rng(3)
+    times: dict[Measure, PairTimes] = {}
+    for measure in ("latency", "bandwidth"):
+        seconds = {}
+        for a, b in combinations(range(4), 2):
+            disturbed = drawn.permutation([0.0] * 8 + [0.2 * (a % 2 == b % 2)] * 8)
+            for way in ((a, b), (b, a)):
+                seconds[way] = list(np.exp(disturbed + 0.005 * drawn.random(16)))
+        times[measure] = PairTimes(seconds, seconds, 8)
+    named_by = []
+    for switches in (["a", "b", "a", "b"], [""] * 4):
+        of_nodes, of_links = judge([*"0123"], switches, times)
+        named_by.append([one.name for one in of_nodes + of_links if one.verdict == "unstable"])
+    assert named_by[0] == [] and named_by[1]
+
+
 def test_thousands_of_nodes_of_which_each_met_a_few() -> None:
     nodes, drawn = 3000, np.random.default_rng(5)
     times: dict[Measure, PairTimes] = {}
