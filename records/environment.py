@@ -50,7 +50,7 @@ def _twins(*names: str) -> tuple[str, ...]:
 #: By which the processes of a launch are known, on each node, when it is over.
 OF_LAUNCH = "WYEAST_LAUNCH"
 TABLE = (
-    VariablesRow((OF_LAUNCH,), Fate.STAYS, told_by=("srun", "mpirun")),
+    VariablesRow((OF_LAUNCH,), Fate.STAYS, told_by=("mpiexec", "srun", "mpirun")),
     # Caches, the temporary folder, configuration, keys, registries, and how much is said.
     VariablesRow(
         _twins(
@@ -216,11 +216,17 @@ def of_own_job(names: Iterable[str]) -> list[str]:
             and any(fnmatchcase(name, one) for one in OF_OWN_JOB)]  # fmt: skip
 
 
-def for_shell(launch: str) -> str:
+def for_shell(launch: str, outside: bool = False) -> str:
     """Return the table for a shell: words `fate:names`, with the names as a pattern of `case`.
 
     The first word that fits decides. `launch` is how ranks start: what they are told by it passes.
+    What a container would not be given, since ranks are told it by another launcher alone, is
+    removed `outside` of one, too: an MPI would believe it.
     """
-    return " ".join(
-        f"{PASSES if launch in row.told_by else row.fate}:{'|'.join(row.names)}" for row in TABLE
-    )
+
+    def fate_of(row: VariablesRow) -> str:
+        if launch in row.told_by:
+            return PASSES
+        return Fate.GOES if outside and row.told_by else row.fate
+
+    return " ".join(f"{fate_of(row)}:{'|'.join(row.names)}" for row in TABLE)

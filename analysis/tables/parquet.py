@@ -33,7 +33,7 @@ LAUNCHES: dict[str, Any] = {
     "container_s": pl.Float64, "daemons_s": pl.Float64,
     "processors_busy_s": pl.Float64, "processors_idle_s": pl.Float64,
     "processors_stolen_s": pl.Float64,
-    "image_signature": pl.String, "node_facts": pl.String, "node_load_average": pl.Float64,
+    "image_signature": pl.String, "runs": pl.String, "node_facts": pl.String, "node_load_average": pl.Float64,
     "node_running": pl.Int64, "node_memory_available_bytes": pl.Int64,
     "node_clock_hz": pl.Float64, "others_s": pl.Float64, "stopped": pl.Int64,
     "carriers": pl.Int64, "left_running": pl.Int64, "split": pl.Boolean,
