@@ -89,7 +89,9 @@ def culprits(
     return found
 
 
-def _of_each(places: npt.NDArray[np.intp], of_pairs: Numbers, members: int) -> tuple[Numbers, float]:
+def _of_each(
+    places: npt.NDArray[np.intp], of_pairs: Numbers, members: int
+) -> tuple[Numbers, float]:
     """Return the sums of all members, then of all pairs, and the sum of all together."""
     first, second = places.T
     of_members = np.bincount(first, of_pairs, members) + np.bincount(second, of_pairs, members)

@@ -49,17 +49,11 @@ def compiled(built: Built) -> set[str]:
 def said(built: Built) -> str:
     """Return what the program says of a solution that needs more memory than there may be."""
     command = [
-        built.build / "bin" / PROGRAM,
-        "--p",
-        "1",
-        "--q",
-        "2",
-        "--nb",
-        "64",
-        "--n",
-        "9000000",
+        str(built.build / "bin" / PROGRAM),
+        *["--p", "1", "--q", "2", "--nb", "64", "--n", "9000000"],
     ]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stderr
 
 
 def test_other_options_are_compiled_with(small: Built) -> None:
