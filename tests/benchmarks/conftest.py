@@ -30,7 +30,10 @@ MPICH_WAITS_FOR_OTHERS = {
         for operation in ("BARRIER", "BCAST", "REDUCE", "ALLREDUCE")
     },
 }
-SANITIZERS = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+#: The Makefile's options, but for what only a debugger asks, which takes a fifth of the time: the
+#: code is the same, and valgrind and sanitizers say its lines.
+AS_BUILT = "-O2 -g1"
+SANITIZERS = "-O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 
 @contextmanager
@@ -63,7 +66,7 @@ class Built:
     implementation: str
     prefix: Path
     build: Path
-    flags: str = ""
+    flags: str = AS_BUILT
     sources: Path = PROJECT / "benchmarks"
 
     def make(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -113,7 +116,7 @@ class Built:
 
     def variables(self) -> list[str]:
         """Return what make is told of the compiler's options."""
-        return [f"CFLAGS={self.flags}"] if self.flags else []
+        return [f"CFLAGS={self.flags}"]
 
     def run(
         self, program: str, *arguments: str, ranks: int = 2, folder: Path | None = None,

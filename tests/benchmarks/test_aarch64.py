@@ -35,7 +35,7 @@ class Emulated(Built):
     def variables(self) -> list[str]:
         """Return what make is told of the compiler."""
         return [
-            f"CC={COMPILER} -I{self.mpi}/include", f"PLAIN_CC={COMPILER}",
+            *super().variables(), f"CC={COMPILER} -I{self.mpi}/include", f"PLAIN_CC={COMPILER}",
             f"LDFLAGS=-L{self.mpi}/lib", "LDLIBS=-lmpi",
         ]  # fmt: skip
 
