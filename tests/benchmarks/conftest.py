@@ -74,10 +74,10 @@ class Built:
 
         What is left where it fails or is killed is not kept for the next run of the lanes.
         """
-        command = ["make", "-C", str(self.sources), f"CC={self.prefix}/bin/mpicc",
-                   f"BUILD={self.build}", *self.variables(),
-                   *words]  # fmt: skip
+        how = [f"CC={self.prefix}/bin/mpicc", *self.variables()]
+        command = ["make", "-C", str(self.sources), f"BUILD={self.build}", *how, *words]
         with alone_in(self.build):
+            self.empty_unless_made(how)
             (self.build / SOUND).unlink(missing_ok=True)
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=3000, check=False
@@ -85,6 +85,20 @@ class Built:
             if done.returncode == 0:
                 (self.build / SOUND).touch()
             return done
+
+    def empty_unless_made(self, how: list[str]) -> None:
+        """Throw away what was compiled with other options, or by another compiler than today's.
+
+        Make knows of neither: it asks only which file is newer.
+        """
+        compilers = [value.split()[0] for name, _, value in (word.partition("=") for word in how)
+                     if name in ("CC", "PLAIN_CC")]  # fmt: skip
+        said = [subprocess.check_output([one, "--version"], text=True) for one in compilers]
+        made, today = self.build / "made", "\n".join([*how, *said])
+        if made.exists() and made.read_text() != today:
+            shutil.rmtree(self.build)
+            self.build.mkdir()
+        made.write_text(today)
 
     def has(self, *targets: str) -> None:
         """Build programs; fail where the compiler has a remark on one."""
@@ -99,15 +113,20 @@ class Built:
     def with_another(self, folder: Path, file: str, *texts: tuple[str, str]) -> "Built":
         """Return programs, still to be built, of sources of which one file has other texts.
 
-        What the others were compiled to is taken over: make compiles what is newer than that. The
-        file is no header, then.
+        What was not compiled of that file is taken over, with what make is to know of each: the
+        headers that it is made of.
         """
+        assert file.endswith((".c", ".h")), f"{file}: nothing says what is made of it"
         sources, build = folder / "benchmarks", folder / "build"
         shutil.copytree(self.sources, sources, ignore=shutil.ignore_patterns("build"))
         with alone_in(self.build):
             shutil.copytree(self.build, build, ignore=shutil.ignore_patterns("hpcc", "bin", "lib"))
+        for path in build.rglob("*.d"):
+            text = path.read_text().replace(str(self.build), str(build))
+            path.write_text(text)
+            if file in (os.path.normpath(word) for word in text.split()):
+                path.with_suffix(".o").unlink()
         text = (sources / file).read_text()
-        assert file.endswith(".c")
         for old, new in texts:
             assert old in text, old
             text = text.replace(old, new)

@@ -14,7 +14,7 @@ from records.communication import Communication, Latency, World
 from records.profile import Profile, impossible_time, lost_message, read_profile
 from records.program_output import ProgramOutput, program_output
 from reframe_checks.preflight import trips_told
-from tests.benchmarks.conftest import PROJECT, SANITIZERS, Built, of_all_workers
+from tests.benchmarks.conftest import AS_BUILT, PROJECT, SANITIZERS, Built, of_all_workers
 from tests.benchmarks.test_programs import SCHEMA
 
 pytestmark = pytest.mark.real
@@ -230,11 +230,8 @@ def summed_by_host(profile: Profile, of_host: int) -> Counter[tuple[object, ...]
 def few(one: Built, tmp_path_factory: pytest.TempPathFactory) -> Built:
     """Return a profile to which more than four ranks are many, and what loads it."""
     folder = of_all_workers(tmp_path_factory, "few_ranks_listed")
-    found = Built(one.implementation, one.prefix, folder)
-    found.has(
-        "CPPFLAGS=-DMOST_RANKS_LISTED=4", f"{folder}/lib/libwyeast_profile.so",
-        f"{folder}/bin/profiled",
-    )  # fmt: skip
+    found = Built(one.implementation, one.prefix, folder, f"{AS_BUILT} -DMOST_RANKS_LISTED=4")
+    found.has(f"{folder}/lib/libwyeast_profile.so", f"{folder}/bin/profiled")
     return found
 
 
