@@ -61,6 +61,14 @@ FATAL:   While performing build: while running engine: while running %post secti
          "hpl", "x.c:1:10: fatal error: numa.h", "numa.h is in no package of the base"),
         ("==> npb: Executing phase: 'build'\nError: Type mismatch between actual argument at (1)\n",
          "npb", "Error: Type mismatch", "-fallow-argument-mismatch"),
+        ("==> npb: Executing phase: 'build'\nclang: error: unknown argument: '-fno-x'\n",
+         "npb", "clang: error: unknown argument", "the compiler does not know -fno-x, which is"),
+        ("==> npb: Executing phase: 'build'\n"
+         "gcc: error: unrecognized command-line option \u2018-Mx\u2019\n",
+         "npb", "gcc: error: unrecognized", "the compiler does not know -Mx, which is another"),
+        ("==> npb: Executing phase: 'build'\nx.c:1:1: error: call to undeclared function 'f'; ISO "
+         "C99 and later do not support it [-Wimplicit-function-declaration]\n",
+         "npb", "x.c:1:1: error: call to undeclared", "the compiler is newer than the source"),
         ("==> npb: Executing phase: 'build'\n/tmp/cc.s: No space left on device\n",
          "npb", "/tmp/cc.s: No space left on device", FULL_DISK.sentence),
         ("==> npb: Executing phase: 'edit'\nend\n", "npb", "    end", "npb is kept"),
