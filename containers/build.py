@@ -186,7 +186,7 @@ def make_image(
             spack_mirror.fill(root, files.values())
             spack_image.stage(recipe, scratch / "staging", found, built_utc)
             arguments["mpi"] = spack_image.mpi_package(root, recipe.implementation)
-            arguments["flags"] = spack_image.FLAGS
+            arguments |= spack_image.compiled_with(recipe.lock())
             arguments["implementation"] = name
             built = spack_environment.cache_of(root, recipe.bases[0])
             stage = scratch / "stage"
