@@ -119,7 +119,7 @@ def test_builds_that_are_alike_differ_in_nothing() -> None:
         (of("openmpi", version="1.1"), "openmpi's version (1.0 and 1.1)"),
         (of("openmpi", target="x86_64_v4"), "openmpi's target (x86_64_v3 and x86_64_v4)"),
         (of("openmpi", sources=["b" * 64]), f"openmpi's sources ({'a' * 16}… and {'b' * 16}…)"),
-        (of("gcc", version="13"), "gcc's version (1.0 and 13)"),
+        (of("gcc", version="13"), "compiler (gcc@1.0 and gcc@13)"),
         (lambda i: i["manifest"]["compiler"].update(flags="-O3"),
          "compiler flags (-O2 -g and -O3)"),
         (lambda i: i["manifest"].update(benchmarks_sha256="c" * 64),
