@@ -45,6 +45,7 @@ class Library:
 
 
 LIBRARIES = {
+    "blis": Library(("cblas.h",), ("blis",), ("blis",), "libblis-serial-dev"),
     "hwloc": Library(("hwloc.h",), ("hwloc",), ("hwloc",), "libhwloc-dev"),
     "libevent": Library(("event2/event.h",), ("event_core", "event_pthreads"),
                         ("libevent",), "libevent-dev"),

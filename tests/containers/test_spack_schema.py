@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,9 +28,9 @@ def test_files_are_of_the_schema(kind: str) -> None:
     validate(kind, DATA[kind])
 
 
-def test_what_a_site_says_of_an_option_is_of_the_schema_too() -> None:
-    for path in OPTIONS:
-        validate("site", yaml.safe_load(path.read_text()))
+@pytest.mark.parametrize("path", OPTIONS, ids=lambda path: path.parent.name)
+def test_what_a_site_says_of_an_option_is_of_the_schema_too(path: Path) -> None:
+    validate("site", yaml.safe_load(path.read_text()))
 
 
 def renamed(mapping: Any, old: str, new: str) -> None:
