@@ -119,7 +119,7 @@ class _Fit:
     def can_tell(self, taken: Sequence[int]) -> bool:
         """Return whether candidates can be told apart: all members together are the base."""
         design, fitted = self.columns_of(taken)
-        return int(np.linalg.matrix_rank(design * fitted[:, None])) == design.shape[1]
+        return bool(np.linalg.matrix_rank(design * fitted[:, None]) == design.shape[1])
 
     def with_only(self, numbers: Sequence[int]) -> _Fit:
         """Return a fit with other candidates taken in."""
