@@ -21,7 +21,7 @@ from campaign import __main__ as campaigns
 from campaign import beginning, estimate, measuring, request, resuming, retention
 from campaign.driver import forget_own_job
 from campaign.site_lock import SiteIsBusy, only_campaign
-from containers import images, selection, trust
+from containers import images, installations, selection
 from containers.ending import exit_code
 from records import layout
 from records.acting_user import act_for
@@ -110,7 +110,7 @@ def usable(root: Path, site: str, words: str) -> tuple[list[str], dict[str, str]
     broken = {}
     for name in names:
         try:
-            trust.admit(root, name, data)
+            installations.refuse_unusable(root, data, name)
         except images.ImageError as error:
             broken[name] = str(error)
     whole = [name for name in names if name not in broken]

@@ -17,6 +17,7 @@ from campaign.site_lock import only_campaign
 from containers import ability, selection
 from records import layout
 from records.base import CampaignError
+from site_configs.installation_entries import images_in
 from site_configs.machine import Machine, scheduler
 from site_configs.site_file import SCHEDULERS
 
@@ -43,7 +44,10 @@ def refuse_obstacles(root: Path, options: argparse.Namespace) -> None:
         )
     if selection.runs_here(root, site):
         refuse_noexec(room.places(root, site)[1])
-        ability.refuse_inability()
+        # Where neither names any, images are what is measured.
+        words = options.images or ",".join(data.get("implementations", ()))
+        if not words or images_in(words):
+            ability.refuse_inability()
         for sentence in provenance.limits(data).get("limited", ()):
             print(f"note: {sentence}")
     if not options.driver:

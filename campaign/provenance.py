@@ -8,11 +8,12 @@ import platform
 import re
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from containers import images, labels, loaded_libraries, trust
+from containers import images, installations, labels, loaded_libraries, trust
 from containers.apptainer import command, launch_options, run_apart
 from containers.selection import runs_here
 from containers.spack import installed_packages
@@ -21,9 +22,10 @@ from records import environment, layout, nodes
 from records.acting_user import git
 from records.base import CampaignError
 from records.files import json_of
-from records.manifest import Manifest
+from records.manifest import OUTSIDE, Manifest
 from records.references import PROPOSED
 from site_configs import launchers
+from site_configs.installation_entries import is_installation
 from site_configs.machine import Machine, pmi_types
 from site_configs.quota import quota
 from site_configs.site_file import LOCAL
@@ -39,7 +41,9 @@ INPUTS = (
     "containers/apptainer.py",
     "containers/guarded.py",
     "containers/images.py",
+    "containers/installations.py",
     "containers/labels.py",
+    "containers/loaded_libraries.py",
     "containers/other_builds.py",
     "containers/selection.py",
     "containers/store.py",
@@ -207,6 +211,8 @@ def describe_images(
 ) -> dict[str, Any]:
     """Return digest, signature, labels and inner manifest of each image, after verifying it.
 
+    Of an installation of the site, what it has of these, and that it runs outside of containers.
+
     With `loaded`, also which libraries its programs load, which takes about a second, and which
     packages Spack built it of. Raises
     containers.images.ImageError for an image that is missing, not the locked one, or not
@@ -216,6 +222,9 @@ def describe_images(
     # Variants have one image.
     answers: dict[Path, dict[str, Any]] = {}
     for implementation in implementations:
+        if is_installation(implementation):
+            described[implementation] = installations.facts(root, site, implementation)
+            continue
         image, signature = trust.admit_by(root, implementation, site)
         shown = (image, "cat", "/opt/wyeast/manifest.json")
         told = said_by(*command("exec", *launch_options(alone=True), *shown))
@@ -260,6 +269,12 @@ def changes(root: Path, manifest: Manifest) -> list[str]:
     found = changed_files(root, manifest)
     locked = images.load_lock(root)["images"]
     for name, image in manifest.images.items():
+        if image.runs == OUTSIDE:
+            with suppress(images.ImageError):
+                here = installations.facts(root, manifest.site_data or {}, name)
+                if here["sha256"] != image.sha256:
+                    found.append(f"the installation {name} was replaced")
+            continue
         entry = locked.get(split_variant(name)[0])
         if isinstance(entry, Mapping) and entry.get("sha256") != image.sha256:
             found.append(f"the image {name} was replaced")

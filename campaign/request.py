@@ -15,13 +15,14 @@ from campaign import choice
 from campaign.patterns import refuse_pattern
 from cluster import box
 from cluster.description import SCHEDULERS, ClusterError
-from containers import images, installed, selection, table
+from containers import images, installations, installed, selection, table
 from containers.table import HOST, load_table
 from records import layout
 from records.base import CampaignError
 from records.causes import sentence_in
 from records.environment import for_reframe
 from reframe_checks.mixins.tiers import TIERS
+from site_configs.installation_entries import is_installation
 from site_configs.site_file import seconds_of
 
 #: The default number of rounds where rounds are fixed.
@@ -156,6 +157,7 @@ def refuse_before_building(root: Path, options: argparse.Namespace) -> None:
             raise CampaignError(f"SITE={options.site}: {error}") from None
         refuse_another_scheduler(root, options.site, cluster.get("scheduler", "slurm"))
     names = known(root, options.site, options.images)
+    refuse_installations(root, options.site, names)
     refuse_unbound(names, options.host_mpi)
     # In the cluster in a box the nodes have other folders than this machine.
     if options.host_mpi and not selection.in_a_box(root, options.site):
@@ -171,6 +173,14 @@ def refuse_another_scheduler(root: Path, site: str, found: str) -> None:
             f"SITE={site}: the cluster that is up has {SCHEDULERS[found]}; stop it and start one "
             f"with {SCHEDULERS[wanted]}: make cluster-down && make cluster-up SCHEDULER={wanted}"
         )
+
+
+def refuse_installations(root: Path, site: str, names: Sequence[str]) -> None:
+    """Raise ImageError for an installation that the site does not have, or that is not there."""
+    for name in filter(is_installation, names):
+        # In the cluster in a box the nodes have other folders than this machine: its jobs say it.
+        if not selection.in_a_box(root, site):
+            installations.of_site(root, selection.site_data(root, site), name)
 
 
 def refuse_unbound(names: Sequence[str], prefix: str | None) -> None:
@@ -195,7 +205,7 @@ def refuse_checks(root: Path, options: argparse.Namespace, names: Sequence[str])
 def known(root: Path, site: str, words: str) -> list[str]:
     """Return the implementations that are meant.
 
-    Raises CampaignError if the words name none, and TableError or ImageError for unknown ones.
+    Raises CampaignError if the words name none, and TableError or ImageError for unknown images.
     """
     if words in ("all", "default"):
         return load_table(root).choose(words)
@@ -207,6 +217,8 @@ def known(root: Path, site: str, words: str) -> list[str]:
         )
     built = images.available(root)
     for name in names:
+        if is_installation(name):
+            continue
         implementation, variant = table.split_variant(name)
         # An MPI of this machine, which a campaign that has begun names in full.
         if variant == HOST or (variant or "").startswith(f"{HOST}-"):

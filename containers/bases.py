@@ -62,17 +62,21 @@ def bases_of(
 ) -> tuple[Base, Base]:
     """Return the base to build on and the base to run on.
 
-    They are the common ones, unless the implementation needs packages of its own; those are pinned.
+    They are the common ones, unless the implementation needs packages of its own, which are pinned,
+    or must not have some of the common ones.
     Raises SourceError for a package that sources.lock does not pin.
     """
     definition = (root / DEFINITION).read_text() if bootstrap == "docker" else ""
 
-    def base(name: str, common: list[str], own: list[str]) -> Base:
+    without = set(implementation.without)
+
+    def base(name: str, common: Iterable[str], own: Iterable[str], shared: bool = False) -> Base:
         packages = [f"{package}={pinned.package_version(package)}" for package in own]
         # An implementation that Spack builds on the distribution's MPI shares that one's base.
         suffix = implementation.name.removesuffix("-spack")
-        name = f"{name}-{suffix}" if own else name
-        return Base(name, bootstrap, pinned.debian, (*common, *packages), definition)
+        name = f"{name}-{suffix}" if (own or without) and not shared else name
+        kept = [package for package in common if package not in without]
+        return Base(name, bootstrap, pinned.debian, (*kept, *packages), definition)
 
     own = implementation.packages
     if implementation.builder == "spack":
@@ -81,17 +85,18 @@ def bases_of(
         if not implementation.external:
             # Without any MPI of the distribution: configure scripts would find the libraries that
             # its development packages bring, which are not in the image.
-            return base("build-source", list(common), own.build), run
-        # One base for all of these: a lock then does not depend on which of them is built.
-        names = sorted({
+            return base("build-source", common, own.build), run
+        # One base for all of these: a lock then does not depend on which of them is built. Builds
+        # with other options that bring packages have their own.
+        every = (table.resolve(name) for name in table.built_by("spack"))
+        names = {
             package
-            for name in table.built_by("spack")
-            for package in table.resolve(name).packages.build
-            if table.resolve(name).external
-        })  # fmt: skip
-        versions = [f"{package}={pinned.package_version(package)}" for package in names]
-        build = Base("build-spack", bootstrap, pinned.debian, (*common, *versions), definition)
-        return build, run
+            for one in every
+            if one.external and one.build_of is None
+            for package in one.packages.build
+        }
+        shared = not without and names.issuperset(own.build)
+        return base("build-spack", common, sorted(names.union(own.build)), shared), run
     return base("build", table.bases.build, own.build), base("run", table.bases.run, own.run)
 
 

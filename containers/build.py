@@ -51,6 +51,7 @@ from containers.spack.recipes import SpackError
 from containers.table import TABLE, Packed, TableError, load_table
 from records import layout
 from records.command_words import CommandWords
+from site_configs.installation_entries import images_in
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 
@@ -186,7 +187,7 @@ def make_image(
             spack_mirror.fill(root, files.values())
             spack_image.stage(recipe, scratch / "staging", found, built_utc)
             arguments["mpi"] = spack_image.mpi_package(root, recipe.implementation)
-            arguments["flags"] = spack_image.FLAGS
+            arguments |= spack_image.compiled_with(recipe.lock())
             arguments["implementation"] = name
             built = spack_environment.cache_of(root, recipe.bases[0])
             stage = scratch / "stage"
@@ -412,6 +413,11 @@ def work(options: argparse.Namespace) -> int:
         pack(ROOT, options.prefix, options.name, options.bootstrap)
         return 0
     table = load_table(ROOT)
+    # What a site has installed is there, or it is not.
+    words = images_in(options.images)
+    if options.images and not words:
+        return 0
+    options.images = words
     if options.builder == "spack" and options.images == "default":
         options.images = ",".join(spack_environment.of_the_distribution(table))
     names = table.choose(options.images)

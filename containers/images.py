@@ -18,6 +18,7 @@ from containers.sources import sha256_of
 from containers.table import split_variant, unknown_variant
 from records import layout
 from records.files import json_of, write_whole
+from site_configs.installation_entries import is_installation
 
 LOCK = "containers/images.lock"
 #: What each entry of it has at least: the name under which the image travels, and its digest.
@@ -331,9 +332,12 @@ def available(root: Path) -> list[str]:
 def chosen(root: Path, words: str) -> list[str]:
     """Return the implementations that `words` names by comma, or all that are available.
 
-    Variants of one implementation have one image. Raises ImageError where nothing is available.
+    Variants of one implementation have one image. Raises ImageError where nothing is available, and
+    for an installation of a site, which is no image.
     """
     named = [word.strip() for word in words.split(",") if word.strip()]
+    if others := [name for name in named if is_installation(name)]:
+        raise ImageError(f"{others[0]} is an installation of a site and no image: leave it out")
     if named and named != ["all"]:
         return list(dict.fromkeys(split_variant(name)[0] for name in named))
     found = available(root)

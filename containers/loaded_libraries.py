@@ -1,8 +1,13 @@
-"""Which libraries the programs of an image load, by the image's own loader, with digests."""
+"""Which libraries the programs of an image load, by the image's own loader, with digests.
+
+Those of an installation of the machine are asked alike.
+"""
 
 import re
 from typing import Any
 
+#: Where images have their programs.
+OF_IMAGES = "/opt/wyeast/bin"
 #: Asked of a shell in the image: what each program loads, then what each MPI's library among that
 #: loads, then the digests of all of it. What is no dynamic program loads nothing.
 QUESTION = r"""
@@ -17,12 +22,20 @@ done
 """
 LOADED = re.compile(r"\s+\S+ => (?P<path>/\S+) \(0x[0-9a-f]+\)")
 DIGEST = re.compile(r"(?P<sha256>[0-9a-f]{64})  (?P<path>/\S+)")
+#: In the loader's words, a library that a program needs and that is not there.
+LACKING = re.compile(r"\s+(?P<name>\S+) => not found")
 
 
-def read(said: str) -> dict[str, Any] | None:
+def question_of(folder: str) -> str:
+    """Return the question for the programs of another folder, whose path is one word of a shell."""
+    return QUESTION.replace(f"{OF_IMAGES}/*", f"{folder}/*")
+
+
+def read(said: str, folder: str = OF_IMAGES) -> dict[str, Any] | None:
     """Return what an image has answered, as a manifest has it; None where it did not.
 
-    Programs are called by their names, and libraries of the MPI by their paths.
+    Programs are called by their names, and libraries of the MPI by their paths. `folder` is where
+    the programs are.
     """
     by: dict[str, list[str]] = {}
     digests: dict[str, str] = {}
@@ -30,7 +43,7 @@ def read(said: str) -> dict[str, Any] | None:
     for line in said.splitlines():
         if line.startswith("= "):
             path = line.removeprefix("= ")
-            now = by.setdefault(path.removeprefix("/opt/wyeast/bin/"), [])
+            now = by.setdefault(path.removeprefix(f"{folder}/"), [])
         elif match := LOADED.fullmatch(line):
             now.append(match["path"])
         elif match := DIGEST.fullmatch(line):

@@ -1,19 +1,73 @@
-"""Builds of one MPI with other options: their entries, from the one that asks for them."""
+"""Builds of one MPI with other options: what the table says of them, and the entries of that."""
 
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from containers import labels as image_labels
+
+#: Words of Spack's specifications.
+BuildOptions = Annotated[
+    str, Field(pattern=f"^{image_labels.BUILD_OPTION}(?: {image_labels.BUILD_OPTION})*$")
+]
+
+
+#: Of a part of the table, which has no other keys.
+STRICT = ConfigDict(extra="forbid", frozen=True)
+
+
+class Packages(BaseModel):
+    """Debian packages that one implementation needs beyond those of the bases."""
+
+    model_config = STRICT
+
+    build: list[str] = []
+    run: list[str] = []
+
+
+class BuildOption(BaseModel):
+    """What another build has otherwise; words alone are those of its MPI's specification.
+
+    What is no option of the MPI, as another compiler, Spack is told by the site, in a folder of the
+    option's name.
+    """
+
+    model_config = STRICT
+
+    #: What differs in Spack's specification of the MPI.
+    mpi: BuildOptions | None = None
+    #: Debian packages that it needs in addition.
+    packages: Packages = Packages()
+    #: Debian packages of the bases that it must not have.
+    without: list[str] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def of_words(cls, given: Any) -> Any:
+        """Return what is given as a mapping, where it is words."""
+        return {"mpi": given} if isinstance(given, str) else given
+
+    def on(self, entry: dict[str, Any]) -> dict[str, Any]:
+        """Return what an entry has otherwise with this option."""
+        own = self.packages.model_dump()
+        return {
+            "packages": {stage: [*entry["packages"][stage], *own[stage]] for stage in own},
+            "build_options": self.mpi,
+            "without": self.without,
+        }
 
 
 def with_builds(entries: dict[str, Any]) -> dict[str, Any]:
     """Return entries with one more for each of their `options`, after the one that has these.
 
-    It is the entry that has them, with what differs. Raises ValueError where one is there already;
-    what is no entry, or has no options, is left to whoever checks entries.
+    It is the entry that has them, but for its name and what the option changes. Raises ValueError
+    where one is there already; what is no entry, or has no options, is left to whoever checks them.
     """
     found: dict[str, Any] = {}
     for name, entry in entries.items():
         found[name] = entry
         options = entry.get("options") if isinstance(entry, dict) else None
-        for option, words in options.items() if isinstance(options, dict) else ():
+        for option in options if isinstance(options, dict) else ():
             own = f"{name.removesuffix('-spack')}-{option}-spack"
             if own in entries:
                 raise ValueError(
@@ -22,7 +76,7 @@ def with_builds(entries: dict[str, Any]) -> dict[str, Any]:
                 )
             found[own] = {
                 **{key: value for key, value in entry.items() if key not in ("options", "default")},
-                "build_options": words,
+                "build_option": option,
                 "build_of": name,
             }
     return found

@@ -12,6 +12,7 @@ import yaml
 
 from containers.apptainer import Admitted, command, exec_options, run_apart
 from containers.installed import FOLDERS, Installed, PrefixError, libraries_of
+from containers.other_builds import Packages
 from containers.sources import sha256_of
 from containers.table import (
     LOCAL,
@@ -19,7 +20,6 @@ from containers.table import (
     Implementation,
     ImplementationEntry,
     ImplementationTable,
-    Packages,
     Packed,
 )
 from records import layout

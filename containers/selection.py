@@ -10,6 +10,7 @@ from containers import images, table
 from records import layout
 from records.base import CampaignError
 from site_configs.entries import SiteError
+from site_configs.installation_entries import is_installation
 from site_configs.site_file import NAME, read_site
 
 
@@ -46,8 +47,8 @@ def wanted(root: Path, site: str) -> list[str]:
 def implementations(root: Path, site: str, words: str) -> list[str]:
     """Return the implementations, or variants of them, that `words` names: IMAGES on the command.
 
-    Without words they are the site's that are built; if none is, all,
-    so that each says what is missing.
+    Without words they are the site's that are built, and its installations that it names there; if
+    there are none, all, so that each says what is missing.
     """
     if words == "default":
         return images.default_implementations(root)
@@ -58,7 +59,10 @@ def implementations(root: Path, site: str, words: str) -> list[str]:
         return named
     built = images.available(root)
     of_site = wanted(root, site)
-    return [name for name in of_site if table.split_variant(name)[0] in built] or of_site
+    return [
+        name for name in of_site
+        if is_installation(name) or table.split_variant(name)[0] in built
+    ] or of_site  # fmt: skip
 
 
 def in_a_box(root: Path, site: str) -> bool:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from containers import labels as image_labels
 from containers.labels import Interface, Pmi
-from containers.other_builds import with_builds
+from containers.other_builds import STRICT, BuildOption, Packages, with_builds
 from records import layout
 from records.yaml_text import from_yaml
 
@@ -28,7 +28,7 @@ class TableError(Exception):
 
 
 class _StrictEntry(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
 
 class Bases(_StrictEntry):
@@ -40,22 +40,11 @@ class Bases(_StrictEntry):
     spack: list[str]
 
 
-class Packages(_StrictEntry):
-    """Debian packages that one implementation needs beyond those of the bases."""
-
-    build: list[str] = []
-    run: list[str] = []
-
-
 #: Words separated by spaces are how a label holds a variant, so that nothing has to be unquoted.
 VariableName = Annotated[str, Field(pattern=f"^{image_labels.VARIABLE_NAME}$")]
 VariableValue = Annotated[str, Field(pattern=f"^{image_labels.VARIABLE_VALUE}$")]
 ProgramName = Annotated[str, Field(pattern=f"^{image_labels.PROGRAM_NAME}$")]
 VariantName = Annotated[str, Field(pattern=f"^{image_labels.NAME}$")]
-#: Words of Spack's specifications.
-BuildOptions = Annotated[
-    str, Field(pattern=f"^{image_labels.BUILD_OPTION}(?: {image_labels.BUILD_OPTION})*$")
-]
 
 
 class Family(_StrictEntry):
@@ -116,11 +105,10 @@ class ImplementationEntry(_StrictEntry):
     spack_version: str | None = None
     #: For `spack`, whether the MPI is the distribution's, installed by `packages`, and not built.
     external: bool = False
-    #: For `spack`: other builds of it, each an implementation of its own, with what differs in
-    #: Spack's specification.
-    options: dict[VariantName, BuildOptions] = {}
-    #: Of such a build, whose entry is made from that: what differs, and from which.
-    build_options: BuildOptions | None = None
+    #: For `spack`: other builds of it, each an implementation of its own.
+    options: dict[VariantName, BuildOption] = {}
+    #: Of such a build, whose entry is made from that: which option, and of which implementation.
+    build_option: VariantName | None = None
     build_of: str | None = None
     #: The wheels of sources.lock that it is made of; its own name where nothing else is said.
     sources: Annotated[list[str], Field(min_length=1)] | None = None
@@ -153,9 +141,12 @@ class Implementation(Family):
     default: bool
     spack_version: str | None = None
     external: bool = False
-    #: Its lock decides what the image is, and not how the table calls what it asks for.
-    build_options: Annotated[str | None, Field(exclude=True)] = None
+    #: Its lock and its bases decide what the image is, and not how the table asks for them: which
+    #: option of which, what differs in Spack's specification, what the bases go without.
+    build_option: Annotated[str | None, Field(exclude=True)] = None
     build_of: Annotated[str | None, Field(exclude=True)] = None
+    build_options: Annotated[str | None, Field(exclude=True)] = None
+    without: Annotated[list[str], Field(exclude=True)] = []
     sources: list[str]
     definition: str
     packed: Packed | None = None
@@ -170,6 +161,7 @@ class Implementation(Family):
         variants = {f"variant.{name}": _words(values) for name, values in self.variants.items()}
         names = " ".join(self.foreign_programs)
         foreign = {"foreign_programs": names} if names else {}
+        differs = self.build_options or self.build_option
         return {
             f"{image_labels.PREFIX}{key}": value
             for key, value in {
@@ -185,7 +177,7 @@ class Implementation(Family):
                 **({"eager_limit": " ".join(self.eager_limit)} if self.eager_limit else {}),
                 **({"init_wait": _words(self.init_wait)} if self.init_wait else {}),
                 **({"spack_version": self.spack_version} if self.spack_version else {}),
-                **({"build_options": self.build_options} if self.build_options else {}),
+                **({"build_options": differs} if differs else {}),
                 **foreign,
                 **variants,
             }.items()
@@ -223,6 +215,8 @@ class ImplementationTable(_StrictEntry):
             )
         own = entry.model_dump(exclude_none=True, exclude={"options"})
         merged = {**self.families[entry.family].model_dump(), **own, "name": name}
+        if entry.build_of and entry.build_option:
+            merged |= self._option(name, entry.build_of, entry.build_option).on(merged)
         merged.setdefault("sources", [name] if entry.builder == "wheel" else [])
         merged.setdefault("definition", "spack.def" if entry.builder == "spack" else "image.def")
         found = Implementation(**merged)
@@ -244,10 +238,15 @@ class ImplementationTable(_StrictEntry):
                 f"{TABLE}: implementations.{name}: `external` belongs to `builder: spack` with an "
                 "MPI of the distribution's that `packages.build` names; remove the key"
             )
-        if (entry.options or entry.build_options) and (entry.builder != "spack" or found.external):
+        if entry.options and entry.builder != "spack":
             raise TableError(
-                f"{TABLE}: implementations.{name}: `options` belong to `builder: spack` that "
-                "compiles the MPI; remove the key"
+                f"{TABLE}: implementations.{name}: `options` belong to `builder: spack`; remove "
+                "the key"
+            )
+        if found.build_options and found.external:
+            raise TableError(
+                f"{TABLE}: implementations.{name}: the MPI is the distribution's, and not built "
+                "with other options; remove `mpi` of that option"
             )
         if (entry.builder == "prefix") != bool(found.packed):
             raise TableError(
@@ -255,6 +254,15 @@ class ImplementationTable(_StrictEntry):
                 f"make image PREFIX=<where the MPI is> NAME={name} writes them"
             )
         return found
+
+    def _option(self, name: str, of: str, option: str) -> BuildOption:
+        entry = self.implementations.get(of)
+        if entry is None or option not in entry.options:
+            raise TableError(
+                f"{TABLE}: implementations.{name}: {of} has no option `{option}`; write builds "
+                "with other options as `options` of their implementation"
+            )
+        return entry.options[option]
 
     def defaults(self) -> list[str]:
         """Return the implementations that are built by default."""

@@ -2,8 +2,10 @@
 
 The same short checks are measured by campaigns of one round, in this checkout and in another one
 (of an earlier version, say), alternately and with the same seed. What lies between two launches is
-the platform's; what the programs measured must be the same. Each checkout has its own images, which
-must be built, and its campaigns are removed once they are read.
+the platform's; what the programs measured must be the same. With `--turns` both measure at once, a
+launch of one and then one of the other, and only what programs measured is compared, much more
+closely. Each checkout has its own images, which must be built, and its campaigns are removed once
+they are read.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from analysis.comparison.metrics import direction, margin_of
 from analysis.comparison.verdict import Verdict, correct
 from analysis.tables.units import within
 from containers.ending import exit_code
-from inference.intervals import PRINTED_STEP, paired_ratio
+from costs.turns import in_turns
+from inference.intervals import PRINTED_STEP, Interval, median_interval, paired_ratio
 from records.base import CampaignError
 from records.campaign import Campaign, read_campaign
 from records.causes import one_line
@@ -44,7 +47,10 @@ BUSY, BUSY_POLL_S = "two at once would", 5.0
 OWN = ("WYEAST_", "RFM_", "PYTHONPATH")
 HEADER = "| time | here | there | here / there | 95% interval |\n|---|---|---|---|---|"
 #: Of what programs measured: for a rate its ratio, for a time the inverse of its ratio.
-SPEEDS = "| cell | implementation | speed here / there | interval | result |\n|---|---|---|---|---|"
+SPEEDS = (
+    "| cell | implementation | speed here / there | interval | result | median round |\n"
+    "|---|---|---|---|---|---|"
+)
 #: How fast the machine is at the moment has no part in these: whoever takes a processor does.
 SHARES = SPEEDS.replace("speed", "share of processors")
 
@@ -86,13 +92,7 @@ def course_of(campaign: Campaign, whole_s: float) -> CheckoutCourse:
             "a round without its launches, of each (s)": (round_s - in_launches) / len(spans),
             "the whole command (s)": whole_s,
         },
-        measured={
-            (one.record.cell, one.record.implementation): statistics.fmean(
-                math.log(value) for sizes in one.values.series.values() for value in sizes.values()
-            )
-            for one in campaign.sound()
-            if one.values.series
-        },
+        measured={(cell, name): value for (_, cell, name), value in values_of(campaign).items()},
         shares={
             (one.record.cell, one.record.implementation): share
             for one in campaign.sound()
@@ -113,21 +113,71 @@ def share_of(output: object) -> float | None:
     return statistics.fmean(found) if found else None
 
 
+def values_of(campaign: Campaign) -> dict[tuple[int, *Key], float]:
+    """Return the mean logarithm of what each launch measured, by round, cell and implementation."""
+    return {
+        (one.record.round, one.record.cell, one.record.implementation): statistics.fmean(
+            math.log(value) for sizes in one.values.series.values() for value in sizes.values()
+        )
+        for one in campaign.sound()
+        if one.values.series
+    }
+
+
+def by_round(here: Campaign, there: Campaign) -> list[dict[Key, float]]:
+    """Return the logarithms of the ratios of speeds, here and there, of each round of both."""
+    found: dict[int, dict[Key, float]] = defaultdict(dict)
+    ours, theirs = values_of(here), values_of(there)
+    for key in sorted(ours.keys() & theirs.keys()):
+        number, cell, implementation = key
+        better = direction(cell.partition(" ")[0])
+        found[number][cell, implementation] = better * (ours[key] - theirs[key])
+    return list(found.values())
+
+
+def measure_in_turns(
+    checkouts: tuple[Path, Path], first: int, name: str, words: list[str]
+) -> list[dict[Key, float]]:
+    """Measure a campaign of both at once, launch by launch in turns; return the ratios by round.
+
+    `first` is whose turn is first. Raises CampaignError where one fails.
+    """
+    order = (checkouts[first], checkouts[1 - first])
+    try:
+        in_turns(order, words, own_environment())
+        here, there = (read_campaign(path) for one in checkouts for path in folders(one, name))
+        return by_round(here, there)
+    finally:
+        for one in checkouts:
+            for path in folders(one, name):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def own_environment() -> dict[str, str]:
+    """Return the environment without what a checkout's own shell has set."""
+    return {key: value for key, value in os.environ.items() if not key.startswith(OWN)}
+
+
+def campaign_words(name: str, seed: int, rounds: int, checks: str, images: str) -> list[str]:
+    """Return the words that measure a campaign in any checkout."""
+    return ["python", "-m", "campaign", "--rounds", str(rounds), "--seed", str(seed),
+            "--name", name, "--images", images, "--checks", checks]  # fmt: skip
+
+
 def measure(checkout: Path, name: str, seed: int, checks: str, images: str) -> CheckoutCourse:
     """Measure a campaign of one round by a checkout, which waits for others to end; remove it.
 
     Raises CampaignError where that fails.
     """
-    words = ["python", "-m", "campaign", "--rounds", "1", "--seed", str(seed), "--name", name,
-             "--images", images, "--checks", checks]  # fmt: skip
-    own = {key: value for key, value in os.environ.items() if not key.startswith(OWN)}
+    words = campaign_words(name, seed, 1, checks, images)
     try:
         while True:
             began = time.monotonic()
             done = subprocess.run(
                 ["bash", "-c", f". ./activate && exec {shlex.join(words)}"],
-                cwd=checkout, env=own, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+                cwd=checkout, env=own_environment(), stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                check=False,
             )  # fmt: skip
             whole_s = time.monotonic() - began
             if done.returncode == 0:
@@ -161,7 +211,19 @@ def rows(pairs: list[tuple[CheckoutCourse, CheckoutCourse]]) -> Iterable[str]:
         )
 
 
-def verdicts(ratios: Iterable[dict[Key, float]]) -> Iterable[tuple[Key, Verdict]]:
+@dataclass(frozen=True)
+class Compared:
+    """What pairs of one cell say: of their mean, and the interval of their median.
+
+    A shared machine takes a launch in a dozen half as long again, here or there: the mean varies by
+    these, and the median by what the others do. The median's interval is for it alone.
+    """
+
+    verdict: Verdict
+    median: Interval
+
+
+def compared(ratios: Iterable[dict[Key, float]]) -> Iterable[tuple[Key, Compared]]:
     """Yield for each cell and implementation whether both measured the same, as one family.
 
     `ratios` are those of each pair, as logarithms.
@@ -170,20 +232,20 @@ def verdicts(ratios: Iterable[dict[Key, float]]) -> Iterable[tuple[Key, Verdict]
     for one in ratios:
         for key, logarithm in one.items():
             logarithms[key].append(logarithm)
-    found = {key: verdict(logarithms[key], margin(key)) for key in sorted(logarithms)}
-    correct(list(found.values()))
+    found = {key: of_pairs(logarithms[key], margin(key)) for key in sorted(logarithms)}
+    correct([one.verdict for one in found.values()])
     yield from found.items()
 
 
-def of_all(ratios: Iterable[dict[Key, float]]) -> Verdict:
+def of_all(ratios: Iterable[dict[Key, float]]) -> Compared:
     """Return whether both measured the same on the mean of all cells, by the least margin of them.
 
     What a loop does to its launches it does to all of them, and their mean varies less than each.
     """
     found = [one for one in ratios if one]
     least = min((margin(key) for one in found for key in one), default=0.0)
-    one = verdict([statistics.fmean(logarithms.values()) for logarithms in found], least)
-    correct([one])
+    one = of_pairs([statistics.fmean(logarithms.values()) for logarithms in found], least)
+    correct([one.verdict])
     return one
 
 
@@ -210,16 +272,18 @@ def margin(key: Key) -> float:
     return margin_of(key[0].partition(" ")[0])
 
 
-def verdict(logarithms: list[float], margin: float) -> Verdict:
+def of_pairs(logarithms: list[float], margin: float) -> Compared:
     """Return what logarithms of ratios say, pair by pair, before others are counted in."""
     ratio = paired_ratio(logarithms, margin=margin, step=PRINTED_STEP)
-    return Verdict("here", "there", ratio, margin)
+    low_high = median_interval(logarithms)
+    median = Interval(math.exp(low_high.low), math.exp(low_high.high), low_high.coverage)
+    return Compared(Verdict("here", "there", ratio, margin), median)
 
 
-def row(cell: str, implementation: str, one: Verdict) -> str:
+def row(cell: str, implementation: str, one: Compared) -> str:
     """Return a row of a Markdown table for a cell with an implementation."""
-    ratio = f"{one.ratio.value:.3f} | {within(one.interval)}"
-    return f"| {cell} | {implementation} | {ratio} | {one.words} |"
+    ratio = f"{one.verdict.ratio.value:.3f} | {within(one.verdict.interval)}"
+    return f"| {cell} | {implementation} | {ratio} | {one.verdict.words} | {within(one.median)} |"
 
 
 def main() -> int:
@@ -231,37 +295,44 @@ def main() -> int:
     )
     parser.add_argument("--checks", default=CHECKS, help="as CHECKS of a campaign (%(default)s)")
     parser.add_argument("--images", default=IMAGES, help="as IMAGES of a campaign (%(default)s)")
+    parser.add_argument(
+        "--turns", type=int, metavar="N",
+        help="in each alternation N rounds of both at once, launch by launch in turns",
+    )  # fmt: skip
     options = parser.parse_args()
     checkouts = (ROOT, options.other.resolve())
     if not (checkouts[1] / "activate").is_file():
         raise CampaignError(f"{options.other} is no checkout: it has no file `activate`")
+    if options.turns is not None and options.turns < 1:
+        raise CampaignError(f"--turns {options.turns}: give a number of rounds, at least 1")
     pairs: list[tuple[CheckoutCourse, CheckoutCourse]] = []
+    ratios: list[dict[Key, float]] = []
+    rounds = max(1 if options.turns else 2, options.rounds)
     try:
-        rounds = max(2, options.rounds)
         for number in range(rounds):
             order = (0, 1) if number % 2 else (1, 0)
-            found = {
-                side: measure(checkouts[side], f"cost-{os.getpid()}", number, options.checks,
-                              options.images)
-                for side in order
-            }  # fmt: skip
-            pairs.append((found[0], found[1]))
+            name, what = f"cost-{os.getpid()}", (options.checks, options.images)
+            if options.turns:
+                words = campaign_words(name, number, options.turns, *what)
+                ratios += measure_in_turns(checkouts, order[0], name, words)
+            else:
+                found = {side: measure(checkouts[side], name, number, *what) for side in order}
+                pairs.append((found[0], found[1]))
             print(f"{number + 1} of {rounds}", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         # What was measured until then counts.
-        if len(pairs) < 2:
+        if len(pairs) + len(ratios) < 2:
             raise
-    print("\n".join([HEADER, *rows(pairs)]))
-    for header, ratios in (
-        (SPEEDS, [speeds(one) for one in pairs]),
-        (SHARES, [shares(one) for one in pairs]),
-    ):
-        if not any(ratios):
+    if pairs:
+        print("\n".join([HEADER, *rows(pairs)]))
+        ratios = [speeds(one) for one in pairs]
+    for header, of_each in ((SPEEDS, ratios), (SHARES, [shares(one) for one in pairs])):
+        if not any(of_each):
             continue
         print(f"\n{header}")
-        for (cell, implementation), one in verdicts(ratios):
+        for (cell, implementation), one in compared(of_each):
             print(row(cell, implementation, one))
-        print(row("the mean of all", "", of_all(ratios)))
+        print(row("the mean of all", "", of_all(of_each)))
     return 0
 
 

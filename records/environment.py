@@ -184,7 +184,10 @@ def for_reframe(
     measured as it is declared.
     """
     kept = named(site)
-    has_commands = bool(site.get("modules") or site.get("prepare"))
+    installed = site.get("installations", {}).values()
+    has_commands = bool(
+        site.get("modules") or site.get("prepare") or any(one.get("prepare") for one in installed)
+    )
     found = {
         name: value for name, value in variables.items()
         if not name.startswith(OF_REFRAME)
@@ -216,11 +219,18 @@ def of_own_job(names: Iterable[str]) -> list[str]:
             and any(fnmatchcase(name, one) for one in OF_OWN_JOB)]  # fmt: skip
 
 
-def for_shell(launch: str) -> str:
+def for_shell(launch: str, outside: bool = False) -> str:
     """Return the table for a shell: words `fate:names`, with the names as a pattern of `case`.
 
     The first word that fits decides. `launch` is how ranks start: what they are told by it passes.
+    What a container would not be given, since ranks are told it by another launcher alone, is
+    removed `outside` of one, too: an MPI would believe it. By OF_LAUNCH it is ended there.
     """
-    return " ".join(
-        f"{PASSES if launch in row.told_by else row.fate}:{'|'.join(row.names)}" for row in TABLE
-    )
+
+    def fate_of(row: VariablesRow) -> str:
+        if launch in row.told_by:
+            return PASSES
+        is_of_another = bool(row.told_by) and OF_LAUNCH not in row.names
+        return Fate.GOES if outside and is_of_another else row.fate
+
+    return " ".join(f"{fate_of(row)}:{'|'.join(row.names)}" for row in TABLE)

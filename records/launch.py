@@ -100,6 +100,9 @@ class AskedLaunch(OneOfMany, BaseModel):
     image_sha256: Sha256
     #: `not verified`, or what verified it says; None of campaigns from before it was noted.
     image_signature: str | None = None
+    #: OUTSIDE where it ran on the machine itself, what its `image_sha256` is the digest of being an
+    #: installation of the site; None in a container.
+    runs: Literal["outside a container"] | None = None
     program: str
     output_format: Literal["wyeast-records-1", "wyeast-records-2", "hpl", "npb"]
     ranks: Number

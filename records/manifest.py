@@ -28,6 +28,9 @@ PlainName = Annotated[str, Field(pattern=rf"^{PLAIN.pattern}$")]
 ImageName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 COMMIT = re.compile(r"[0-9a-f]{40,64}")
+#: What is recorded of an installation of the site, which runs on the machine itself. What runs in a
+#: container has no such word, like all that was measured before there was another way.
+OUTSIDE: Literal["outside a container"] = "outside a container"
 #: A campaign's command as campaign.request writes it: words that a shell takes for nothing else.
 _WORD = r"(?:[\w@%+=:,./-]|'[^']*'|\"'\")+"
 _GIVEN = (
@@ -147,6 +150,8 @@ class ImageFacts(Part):
     libraries: LoadedLibraries | None = None
     #: None where Spack did not build it, and of campaigns from before this was recorded.
     packages: list[SpackPackage] | None = None
+    #: OUTSIDE where it is no image but an installation of the site; None in a container.
+    runs: Literal["outside a container"] | None = None
 
 
 class RoundDone(Part):

@@ -75,6 +75,8 @@ class CrossValidation(Experiment):
     """One operation, timed by our program and by others in turns."""
 
     descr = "agreement of our programs' times with those of NetPIPE and IMB"
+    # Images have the programs of others.
+    in_containers_only = True
     spread = True
     operation = parameter(OPERATIONS, loggable=True)
     message_range = parameter(SWEEPS, loggable=True)

@@ -28,6 +28,8 @@ class Files(Communicating):
     descr = "reading and writing one file by all ranks"
     program = "files"
     only_when_named = True
+    # A folder of the site's is lent to a container.
+    in_containers_only = True
     #: Where an iteration ends: in the system's memory, or on the storage.
     end = parameter(("memory", "storage"), loggable=True)
 

@@ -54,6 +54,8 @@ WHERE_PMI_IS_CHOSEN = {
             "mpirun` with that MPI's own launcher",
     "mpirun": "name that MPI's own launcher in `launcher`, in the image's version",
 }  # fmt: skip
+#: And of an installation of the site, whose file names the launcher.
+OF_INSTALLATION = "name that MPI's own launcher as `mpiexec` of the installation"
 #: Of one of these files.
 MOST_BYTES = 2**20
 # The message, in bytes, that the program measures latency with.
@@ -108,7 +110,9 @@ def first_apptainer(schedule: Schedule) -> str | None:
     for one in schedule.state.of(None):
         if one.place and experiment_of(one.planned.cell) == Preflight.__name__:
             for kept in found_in(schedule.campaign / packs.FOLDER / one.place.pack, [one]):
-                return record_in(kept).apptainer
+                # Of what runs outside of containers there is none.
+                if (record := record_in(kept)).runs is None:
+                    return record.apptainer
     return None
 
 
@@ -188,7 +192,12 @@ class Preflight(Experiment):
         }
 
     def from_elsewhere(self) -> list[str]:
-        """Return which variables containers had when they began that nobody here has set."""
+        """Return which variables containers had when they began that nobody here has set.
+
+        On the machine itself they are of what the site prepares, and recorded as the ranks' own.
+        """
+        if self.image.runs:
+            return []
         implementation, _ = split_variant(self.implementation())
         of_image: dict[str, str] = {}
         # Of an image that is in no table nobody here has set any.
@@ -203,6 +212,8 @@ class Preflight(Experiment):
     @run_before("run")
     def look_at_apptainer(self) -> None:
         """Ask the node which Apptainer it has, before the launch's time begins."""
+        if self.image.runs:
+            return
         self.prerun_cmds[:0] = [f"apptainer --version >{APPTAINER} 2>/dev/null"]
 
     def apptainer(self) -> str | None:
@@ -231,11 +242,14 @@ class Preflight(Experiment):
         """Raise if each rank believes that it is alone."""
         if self.num_tasks == 1 or not ALONE.search(self.said()):
             return
-        labels = self.image.labels
+        labels, launch = self.image.labels, self.site()["launch"]
+        what = "installation" if self.image.runs else "image"
+        own = self.image.runs and launch == "mpiexec"
         raise SanityError(
             "each rank believes that it is alone: "
-            f"{started_by(labels, self.site())} and the image's MPI ({labels.family} "
-            f"{labels.version}) do not share PMI; {WHERE_PMI_IS_CHOSEN[self.site()['launch']]}"
+            f"{started_by(labels, self.site(), what)} and the {what}'s MPI ({labels.family} "
+            f"{labels.version}) do not share PMI; "
+            f"{OF_INSTALLATION if own else WHERE_PMI_IS_CHOSEN[launch]}"
         )
 
     def examine(self) -> None:
@@ -249,6 +263,7 @@ class Preflight(Experiment):
         family, version = labels.family, labels.version
         if not is_version(family, version, output.header.library):
             where = "the bound MPI is" if bound else "the image holds"
+            where = "the site's file says" if self.image.runs else where
             raise SanityError(
                 f"{where} {family} {version}, but the library that ran reports: "
                 f"{output.header.library}"
@@ -295,6 +310,14 @@ class Preflight(Experiment):
         """
         if len(paths) > 1:
             raise SanityError(f"the ranks loaded MPI from {len(paths)} files: {', '.join(paths)}")
+        if self.image.runs:
+            known = {Path(path).resolve() for path in self.image.mpi_files}
+            if known and {Path(path).resolve() for path in paths} - known:
+                raise SanityError(
+                    f"the ranks loaded MPI from {paths[0]}, and not from what the loader named "
+                    f"when it was asked: {', '.join(self.image.mpi_files)}: have `prepare` of the "
+                    "installation load one MPI alone"
+                )
         if self.image.labels.bound is None:
             return
         taken = self.image.labels.bound.taken

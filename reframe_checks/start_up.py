@@ -39,6 +39,8 @@ class StartUp(Experiment):
     program = "startup"
     # This measures what MPI_Init waits for.
     measures_start = True
+    # And how long a container takes, from an image in the page cache or not.
+    in_containers_only = True
     ranks = parameter(
         of_tier(quick=two_and_most, paper=lambda: sorted(of_the_thesis(ROOT)))(), loggable=True
     )

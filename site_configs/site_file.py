@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from records import layout
+from site_configs import installation_entries
 from site_configs.entries import (
     SiteEntry,
     SiteError,
@@ -151,6 +152,10 @@ KEYS: dict[str, KeyRule] = {
     "implementations": KeyRule(
         "a list of implementations", lambda value: are_texts(value) and value
     ),
+    # Our programs on the machine itself (site_configs/installation_entries.py).
+    "installations": KeyRule(
+        "installations by their names", lambda value: isinstance(value, dict) and bool(value)
+    ),
     # From where images are pulled before any is built (containers/sharing/obtain.py).
     "images_from": KeyRule("the address of a registry, oras://host/path", is_text),
     "budget": KeyRule(
@@ -257,6 +262,10 @@ def _problems(entries: dict[str, SiteEntry], file: str) -> Iterator[str]:
             "proven by the preflight, whose ranks are on a node each as far as there are nodes"
         )
     yield from _problems_of_launcher(entries, value, file)
+    if (found := entries.get("installations")) and KEYS["installations"].fits(found.value):
+        yield from installation_entries.problems(
+            found, value.get("launch"), value.get("image_policy")
+        )
     if value.get("modules") and "modules_system" not in value:
         yield (
             f"{entries['modules'].place}: `modules` needs the key `modules_system`: one of "

@@ -3,7 +3,9 @@
 What differs between two images is one option's only where they differ in nothing else that is known
 of them: packages with version, target, options and sources, compiler, programs, the distribution's
 packages, labels. A package that only one of them has is no difference of its own where the package
-whose option differs needs it. Where they differ in more than one thing, nothing is attributed.
+whose option differs needs it. Another compiler, another BLAS and another target of all packages are
+one option each, in however many packages that shows. Where images differ in more than one thing,
+nothing is attributed.
 """
 
 from __future__ import annotations
@@ -33,9 +35,23 @@ OF_NAMES = {f"{LABEL}implementation", f"{LABEL}build_options"}
 #: Of an image's own manifest: what was compiled with what, and by which Spack.
 RECORDED = (
     ("compiler", "command"), ("compiler", "version"), ("compiler", "flags"),
-    ("benchmarks_sha256",), ("base",), ("spack", "version"), ("spack", "commit"),
-    ("spack", "packages_commit"),
+    ("benchmarks_sha256",), ("base", "bootstrap"), ("base", "suite"), ("base", "image"),
+    ("spack", "version"), ("spack", "commit"), ("spack", "packages_commit"),
 )  # fmt: skip
+#: What packages are there for that others are built with, of which one takes another's place: by
+#: the names of Spack's packages; and what of the image's own manifest says the same.
+ROLES = {
+    "compiler": (
+        {"gcc", "llvm", "aocc", "nvhpc", "intel-oneapi-compilers", "intel-oneapi-compilers-classic",
+         "cce", "acfl", "arm-gnu-toolchain", "llvm-amdgpu", "fj"},
+        ("compiler command", "compiler version"),
+    ),
+    "BLAS": (
+        {"openblas", "blis", "amdblis", "netlib-lapack", "atlas", "flexiblas", "armpl-gcc",
+         "intel-oneapi-mkl", "cray-libsci", "essl", "nvpl-blas", "fujitsu-ssl2"},
+        (),
+    ),
+}  # fmt: skip
 #: Flags of compilers, that any package may be built with: where none is set, none is told.
 FLAGS = dict.fromkeys(("cflags", "cppflags", "cxxflags", "fflags", "ldflags", "ldlibs"), "none")
 #: Where the packages of the distribution are, and how they are called here.
@@ -46,12 +62,16 @@ Packages = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class OptionChange:
-    """Something that two builds have otherwise: of a package, or of the image as a whole."""
+    """Something that two builds have otherwise: of a package, or of the image as a whole.
+
+    `roots` are the packages that are there for it, with all that these need.
+    """
 
     package: str
     option: str
     before: str
     after: str
+    roots: frozenset[str] = frozenset()
 
     @property
     def words(self) -> str:
@@ -137,17 +157,82 @@ def build_pair(manifest: Mapping[str, Any], base: str, other: str) -> BuildPair 
                 lone.append((name, key))
             elif before[key] != after[key]:
                 changes.append(OptionChange(name, key, before[key], after[key]))
+    changes = _with_roles(changes, one, two)
     needed = set[str]()
     if len(changes) == 1:
-        root = changes[0].package
-        needed = _needed(one, root, two) | _needed(two, root, one)
+        for root in changes[0].roots or {changes[0].package}:
+            needed |= _needed(one, root, two) | _needed(two, root, one)
     following = [(name, key) for name, key in lone if name in needed]
     for name, key in sorted(set(lone) - set(following)):
-        has = [_shown(side, name, key) for side in (one, two)]
-        changes.append(OptionChange(name, key or "presence", *has))
+        before, after = (_shown(side, name, key) for side in (one, two))
+        changes.append(OptionChange(name, key or "presence", before, after))
     words = [f"{name}'s {key}" if key else _called({**one, **two}, name) for name, key in following]
     changes.sort(key=lambda change: (change.package, change.option))
     return BuildPair(base, other, tuple(changes), tuple(sorted(words)))
+
+
+def _with_roles(changes: list[OptionChange], one: Packages, two: Packages) -> list[OptionChange]:
+    """Return changes with one for each role that another package has, and for another target.
+
+    It stands for those of the packages that have or had the role, and of what they bring.
+    """
+    kept, made = changes, list[OptionChange]()
+    for role, (known, told) in ROLES.items():
+        if change := _role_change(role, known, one, two):
+            made.append(change)
+            kept = [
+                other for other in kept
+                if other.package not in change.roots and (other.package or other.option not in told)
+            ]  # fmt: skip
+    targets = {
+        tuple(str(side[name]["settings"].get("target")) for side in (one, two))
+        for name in one
+        if name in two and "target" in one[name]["settings"]
+    }
+    if len(targets) == 1:
+        ((before, after),) = targets
+        if before != after:
+            kept = [other for other in kept if other.option != "target" and not _of_target(other)]
+            made.append(OptionChange("", "target", before, after))
+    return [*kept, *made]
+
+
+def _role_change(role: str, known: set[str], one: Packages, two: Packages) -> OptionChange | None:
+    """Return that packages need one package of a role in the place of another; None where not.
+
+    Those that do are named, unless they are all that need one of the role.
+    """
+    runtimes = {f"{name}-runtime" for name in known}
+    used = {
+        name: [
+            {(need, str(side[need]["settings"]["version"]))
+             for need in side[name]["needs"] if need.partition("@")[0] in known and need in side}
+            for side in (one, two)
+        ]
+        for name in one
+        if name in two and name.partition("@")[0] not in runtimes
+    }  # fmt: skip
+    nothing = set[tuple[str, str]]()
+    gone = nothing.union(*(before - after for before, after in used.values()))
+    come = nothing.union(*(after - before for before, after in used.values()))
+    if len(gone) != 1 or len(come) != 1:
+        return None
+    others = sorted(name for name, (before, after) in used.items() if before != after)
+    is_all = all(before != after for before, after in used.values() if before or after)
+    names = [name for name, _ in (*gone, *come)]
+    brought = runtimes.intersection(f"{name.partition('@')[0]}-runtime" for name in names)
+    before, after = (f"{name.partition('@')[0]}@{version}" for name, version in (*gone, *come))
+    of = "" if is_all else f" of {' and '.join(others)}"
+    return OptionChange("", role + of, before, after, frozenset({*names, *brought}))
+
+
+def _of_target(change: OptionChange) -> bool:
+    """Return whether the programs' flags differ in nothing but for which processors they are."""
+    others = [
+        [word for word in words.split() if not word.startswith(("-march=", "-mtune="))]
+        for words in (change.before, change.after)
+    ]
+    return (change.package, change.option) == ("", "compiler flags") and others[0] == others[1]
 
 
 def _twice(packages: list[dict[str, Any]]) -> list[str]:

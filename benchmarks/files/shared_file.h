@@ -8,7 +8,8 @@
 /* Of which a rank's part consists where parts are interleaved, in bytes. */
 #define FILE_BLOCK 1024
 
-#ifdef MPI_FILE_NULL
+/* An MPICH without ROMIO knows what a file is called, and has no call for one. */
+#ifdef MPI_MODE_CREATE
 #define HAS_FILES 1
 #else
 #define HAS_FILES 0

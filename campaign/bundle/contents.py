@@ -22,7 +22,7 @@ from records.acting_user import git
 from records.archive import BundleError, Member
 from records.base import CampaignError
 from records.campaign import IMPORTED
-from records.manifest import Manifest
+from records.manifest import OUTSIDE, Manifest
 from records.program import Program
 
 SCHEMA = "wyeast-bundle-1"
@@ -178,6 +178,12 @@ def add_images(root: Path, bundle: Bundle) -> None:
     """Add the images that were measured; raises BundleError if an image here is a different one."""
     entries = {}
     for name, image in bundle.manifest.images.items():
+        if image.runs == OUTSIDE:
+            raise BundleError(
+                f"{name} is an installation of site {bundle.manifest.site}, which is no image: "
+                "make the bundle without images; it can be read anywhere, and measured again at "
+                "that site alone"
+            )
         implementation, _ = table.split_variant(name)
         try:
             entry = images.load_lock(root)["images"].get(implementation) or {}

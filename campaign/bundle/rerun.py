@@ -30,7 +30,8 @@ from records.campaign import IMPORTED, is_imported
 from records.causes import harmless
 from records.command_words import CommandWords
 from records.locks import scratch
-from records.manifest import PLAIN, Manifest, read_manifest
+from records.manifest import OUTSIDE, PLAIN, Manifest, read_manifest
+from site_configs.installation_entries import is_installation
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: What `campaign.measuring` calls campaigns; no word by which others are asked for is such a name.
@@ -327,6 +328,7 @@ def rerun_with_guests(options: argparse.Namespace, bundle: Path) -> int:
         print(bring_in(unpacked, sums, bundle, options.dry_run))
         # It can be read now; it is refused before images are built for it.
         refuse_unbounded(manifest, options.most_rounds)
+        refuse_installations(manifest)
         for sentence in definition_differences(manifest):
             print(f"differs: {sentence}")
         prepare_images(options, unpacked, sums, manifest)
@@ -337,6 +339,17 @@ def rerun_with_guests(options: argparse.Namespace, bundle: Path) -> int:
     sys.stdout.flush()
     again, code = repeat(options, name)
     return compare(layout.runs(ROOT) / name, again) or code
+
+
+def refuse_installations(manifest: Manifest) -> None:
+    """Raise BundleError for a campaign that measured what its site had installed."""
+    for name, image in manifest.images.items():
+        if image.runs == OUTSIDE or is_installation(name):
+            raise BundleError(
+                f"{manifest.campaign} measured {name}, an installation of site {manifest.site} "
+                "outside of containers, which no bundle has: it cannot be repeated here; what it "
+                "found can be read, and compared with a campaign of yours"
+            )
 
 
 def say_what_it_is(file: Path, implementation: str, digest: str, allow_unsigned: bool) -> None:

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from campaign import __main__ as campaigns
 from campaign import beginning, measuring
 from campaign.obstacles import missing_commands
 from campaign.site_lock import only_campaign
-from containers import ability, images, selection, trust
+from containers import ability, images, installations, selection, trust
 from containers import table as containers_table
 from containers.apptainer import Admitted, command, launch_options, run_apart
 from containers.ending import exit_code
@@ -44,6 +45,7 @@ from records.program_output import ProgramOutput
 from records.reframe_reports import cases_in
 from site_configs import machine as look
 from site_configs.entries import nearest
+from site_configs.installation_entries import any_image, is_installation
 from site_configs.launchers import HostLauncher, LauncherError, launcher_for
 from site_configs.machine import Machine
 from site_configs.settings import load_site
@@ -95,10 +97,15 @@ def of_apptainer(root: Path, site: dict[str, Any], names: list[str]) -> Iterator
     It is started with the options of a launch. Nothing is run from an image that the site does not
     admit.
     """
+    if not any_image(names):
+        return
     try:
         if site["scheduler"] == LOCAL:
             ability.refuse_inability()
-        image = next((found for name in names if (found := admitted_image(root, site, name))), None)
+        all_of_them = (name for name in names if not is_installation(name))
+        image = next(
+            (one for name in all_of_them if (one := admitted_image(root, site, name))), None
+        )
         alone = site["launch"] == "mpiexec"
         options = launch_options(alone, together=not alone)
         words = command("exec", *options, image, "true") if image else command("--version")
@@ -125,10 +132,21 @@ def admitted_image(root: Path, site: dict[str, Any], name: str) -> Admitted | No
 def of_images(root: Path, site: dict[str, Any], names: list[str]) -> Iterator[SiteFinding]:
     """Yield which images are missing, are not the locked ones, or are not admitted by the site."""
     for name in names:
+        if is_installation(name):
+            continue
         try:
             trust.admit(root, name, site)
         except images.ImageError as error:
             yield SiteFinding(str(error))
+
+
+def of_installations(root: Path, site: dict[str, Any], names: list[str]) -> Iterator[SiteFinding]:
+    """Yield which installations of the site are not there, or lack what their programs load."""
+    for name in filter(is_installation, names):
+        try:
+            installations.refuse_unusable(root, site, name)
+        except images.ImageError as error:
+            yield SiteFinding(f"{place_of(site, 'installations')}: {error}")
 
 
 def of_scheduler(site: dict[str, Any], machine: Machine) -> Iterator[SiteFinding]:
@@ -187,7 +205,7 @@ def of_pmi(
         return
     types = look.pmi_types(machine)
     for name in names:
-        pmi = pmi_of(root, name)
+        pmi = pmi_of(root, site, name)
         if pmi not in (None, "daemons", *types):
             yield SiteFinding(
                 f"{name} starts by `srun --mpi={pmi}`, and `srun --mpi=list` has "
@@ -209,14 +227,21 @@ def of_launchers(root: Path, site: dict[str, Any], names: list[str]) -> Iterator
 
 def host_launcher(root: Path, site: dict[str, Any], name: str) -> HostLauncher:
     """Return the launcher of the machine by which a site starts an image; raises LauncherError."""
-    label = labels_of(root, name)
+    label = labels_of(root, site, name)
     if label is None or label.family is None:
         raise LauncherError("it is unknown which MPI is in it: rebuild it")
     return launcher_for(site, label.family, label.version, label.pmi)
 
 
-def labels_of(root: Path, name: str) -> Labels | None:
-    """Return an image's labels: those it has, or those that the table would give it."""
+def labels_of(root: Path, site: dict[str, Any], name: str) -> Labels | None:
+    """Return an image's labels: those it has, or those that the table would give it.
+
+    Those of an installation are what the site's file says; None where it is not there.
+    """
+    if is_installation(name):
+        with suppress(images.ImageError):
+            return installations.of_site(root, site, name).labels
+        return None
     implementation, _ = containers_table.split_variant(name)
     entry = images.load_lock(root)["images"].get(implementation)
     if entry:
@@ -227,9 +252,9 @@ def labels_of(root: Path, name: str) -> Labels | None:
         return None
 
 
-def pmi_of(root: Path, name: str) -> str | None:
+def pmi_of(root: Path, site: dict[str, Any], name: str) -> str | None:
     """Return the PMI that an image speaks, by its label, or by the table if it is not built."""
-    found = labels_of(root, name)
+    found = labels_of(root, site, name)
     return found.pmi if found else None
 
 
@@ -251,6 +276,7 @@ def look_around(
         *of_scheduler(site, machine),
         *of_pmi(root, site, names, machine),
         *of_launchers(root, site, names),
+        *of_installations(root, site, names),
         *(of_images(root, site, names) if with_images else ()),
         *of_apptainer(root, site, names),
     ]
@@ -259,10 +285,10 @@ def look_around(
 def launcher_of(root: Path, site: dict[str, Any], name: str) -> str:
     """Return how an image's ranks start on a site, in words."""
     if site["launch"] == "mpiexec":
-        return "the image's mpiexec"
+        return f"the {'installation' if is_installation(name) else 'image'}'s mpiexec"
     if site["launch"] == "mpirun":
         return str(host_launcher(root, site, name))
-    pmi = pmi_of(root, name)
+    pmi = pmi_of(root, site, name)
     return "srun, and its own launcher" if pmi == "daemons" else f"srun --mpi={pmi}"
 
 

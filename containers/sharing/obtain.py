@@ -21,6 +21,7 @@ from containers.sharing.registry import LockEntry
 from containers.table import load_table, split_variant
 from records.base import CampaignError
 from records.command_words import CommandWords
+from site_configs.installation_entries import images_in
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: The word for building everything here, whatever the site says.
@@ -106,7 +107,11 @@ def main() -> int:
     options = parser.parse_args()
 
     def work() -> int:
-        names = load_table(ROOT).choose(options.images)
+        words = images_in(options.images)
+        if options.images and not words:
+            # What a site has installed is there, or it is not.
+            return 0
+        names = load_table(ROOT).choose(words)
         if registry := registry_of(ROOT, options.site, options.images_from):
             apptainer_command()
             pull_current(ROOT, registry, names, options.bootstrap)

@@ -1,7 +1,8 @@
 """Builds of one MPI with other options, each an implementation of its own in the table.
 
 An entry's `options` name them, each with what differs in Spack's specification of its MPI. Its name
-is the entry's with the option's: `openmpi-4.1.4-source-cma-spack`. spack.yaml defines it from that.
+is the entry's with the option's: `openmpi-4.1.4-source-cma-spack`. spack.yaml defines it from that,
+and includes what the site says of the option.
 """
 
 from pathlib import Path
@@ -36,9 +37,8 @@ def wanted(table: ImplementationTable, defined: dict[str, str], name: str) -> st
     for one that it does not define and that is no build of another.
     """
     found = table.resolve(name)
-    of, options = found.build_of, found.build_options
-    if of is not None and options is not None:
-        return with_options(wanted(table, defined, of), options)
+    if found.build_of is not None:
+        return with_options(wanted(table, defined, found.build_of), found.build_options or "")
     if name not in defined:
         raise SpackError(f"spack.yaml does not define {name}, which {TABLE} has; add it there")
     return defined[name]
@@ -49,25 +49,54 @@ def define(root: Path, table: ImplementationTable, name: str) -> bool:
 
     Raises SpackError where what it defines is not in one line as here, or not at all.
     """
+    path = root / spack_environment.ENVIRONMENT
+    before = path.read_text()
+    lines = before.splitlines()
     defined = spack_environment.environment_names(root)
     specification = wanted(table, defined, name)
-    if defined.get(name) == specification:
+    if defined.get(name) != specification:
+        _specify(lines, name, specification, table.resolve(name).build_of or name, name in defined)
+    if option := table.resolve(name).build_option:
+        _include(root, lines, option)
+    text = "\n".join(lines) + "\n"
+    if text == before:
         return False
-    path = root / spack_environment.ENVIRONMENT
-    lines = path.read_text().splitlines()
+    write_whole(path, text)
+    return True
+
+
+def _specify(lines: list[str], name: str, specification: str, of: str, there: bool) -> None:
+    """Put the definition of an implementation into the lines, behind the one that it is of."""
     own = [
         f"  - mpi: [{specification}]",
         f'    when: env.get("WYEAST_IMPLEMENTATION", "") == "{name}"',
     ]
-    if name in defined:
-        place = _condition(lines, name)
-        lines[place - 1 : place + 1] = own
-    else:
-        place = _condition(lines, table.resolve(name).build_of or name)
-        lines[place + 1 : place + 1] = own
-    text = "\n".join(lines) + "\n"
-    write_whole(path, text)
-    return True
+    place = _condition(lines, name if there else of)
+    lines[place - 1 if there else place + 1 : place + 1] = own
+
+
+def _include(root: Path, lines: list[str], option: str) -> None:
+    """Let the lines include what the site of images says of an option, where that says something.
+
+    Before what the site says of all builds, since of what is included the first wins. It is not
+    optional: at a site that does not say what the option is there, the build would be without it.
+    """
+    folder = f"{spack_environment.OPTIONS}/{option}"
+    if not (root / "site_configs" / spack_environment.SITE / "spack" / folder).is_dir():
+        return
+    own = [
+        f"  - path: site_configs/$WYEAST_SITE/spack/{folder}",
+        f'    when: env.get("WYEAST_IMPLEMENTATION", "").endswith("-{option}-spack")',
+    ]
+    if own[0] not in lines:
+        try:
+            place = lines.index("  include:") + 1
+        except ValueError:
+            raise SpackError(
+                f"{spack_environment.ENVIRONMENT} has no line `  include:`, after which it would "
+                f"say what the option {option} is"
+            ) from None
+        lines[place:place] = own
 
 
 def _condition(lines: list[str], name: str) -> int:

@@ -34,6 +34,9 @@ ENVIRONMENT = "spack.yaml"
 #: own place for one, spack.lock beside spack.yaml, holds one alone.
 LOCKS = "spack_locks"
 SITE = spack_site.BASE
+#: A site's folder, below its configuration of Spack, of folders of options' names: what Spack is
+#: told in a build with that option.
+OPTIONS = "options"
 
 #: What of the checkout the environment refers to.
 PARTS = ("benchmarks", RECIPES, "site_configs")
@@ -94,8 +97,12 @@ def asked_for(words: str) -> list[str]:
 
 
 def of_the_distribution(table: ImplementationTable) -> list[str]:
-    """Return the implementations whose MPI comes from the distribution, not from Spack."""
-    return [name for name in table.built_by("spack") if table.resolve(name).external]
+    """Return the implementations whose MPI comes from the distribution, not from Spack.
+
+    Without their builds with other options.
+    """
+    found = {name: table.resolve(name) for name in table.built_by("spack")}
+    return [name for name, one in found.items() if one.external and one.build_of is None]
 
 
 def from_archives_of_the_distribution(table: ImplementationTable) -> list[str]:
@@ -429,11 +436,16 @@ def concretize(root: Path, found: Spack, base: Admitted, implementation: str) ->
 
 
 def recipe_files(root: Path) -> list[Path]:
-    """Return the files of our recipes and of the base's site that decide what Spack builds."""
+    """Return the files of our recipes and of the base's site that decide what Spack builds.
+
+    Without what the site says of options: what of that an image is built with, its lock has.
+    """
     folders = (root / RECIPES, root / "site_configs" / SITE / "spack")
     return sorted(
         path
         for folder in folders
         for path in folder.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file()
+        and "__pycache__" not in path.parts
+        and not path.is_relative_to(folder / OPTIONS)
     )

@@ -44,7 +44,11 @@ KNOWN = (
      "packages.build in containers/implementations.yaml"),
     (r"Type mismatch (between actual argument|in argument)",
      "gfortran 10 and newer refuse what older ones let pass: -fallow-argument-mismatch lets it"),
-    (r"\[-Werror=(implicit|incompatible|int-conversion|return-mismatch)",
+    (r"(?:unknown argument|unsupported option|unrecognized command-line option):? "
+     r"['\u2018](?P<what>-[^'\u2019]+)",
+     "the compiler does not know {what}, which is another compiler's: it comes from the package's "
+     "recipe or from an option (cflags); leave it out, or build that package with the other one"),
+    (r"\[-W(error=)?(implicit|incompatible|int-conversion|return-mismatch)",
      "the compiler is newer than the source, and refuses what older ones only warned of"),
     (r"undefined reference to",
      "the libraries that are linked do not belong to the headers, or one is not named"),
@@ -108,7 +112,9 @@ def first_error(lines: list[str]) -> str | None:
     """Return the line of a log that says what went wrong first."""
     for line in lines:
         if match := MARKED.match(line):
-            return match["line"].strip()
+            marked = match["line"].strip()
+            # Spack breaks long lines in its summary; the package's own log may have it whole.
+            return next((one.strip() for one in lines if one.strip().startswith(marked)), marked)
     for line in lines:
         if not OF_SPACK.match(line) and ERROR.search(line):
             return line.strip()

@@ -17,11 +17,9 @@ from containers.spack.recipes import SpackError
 from containers.spack.tool import Spack
 from containers.table import TABLE, Implementation
 
-#: What Spack's compiler wrapper adds for the lock's target, whatever a package asks for.
-TARGET_FLAGS = "-march=x86-64-v3 -mtune=generic"
-#: Those of our Makefile, and so of the packages that it builds.
-FLAGS = f"{staging.FLAGS} {TARGET_FLAGS}"
-BUILT_BY_OUR_MAKEFILE = ("wyeast-benchmarks", "netpipe", "hpl-hpcc")
+#: Our programs' package, by whose compiler and target an image is described.
+PROGRAMS = "wyeast-benchmarks"
+BUILT_BY_OUR_MAKEFILE = (PROGRAMS, "netpipe", "hpl-hpcc")
 #: What the labels say of the programs of others that a package brings.
 LABELS_OF_PACKAGES = {
     "npb": {"org.wyeast.nas": "official"},
@@ -146,12 +144,37 @@ def package_flags(lock: Path) -> dict[str, str]:
     """Return which compiler flags each package that a lock builds has, as far as it is known."""
     nodes = spack_environment.read_lock(lock.read_text()).values()
     return {
-        node.name: FLAGS
-        if node.name in BUILT_BY_OUR_MAKEFILE
-        else f"as its recipe says, and {TARGET_FLAGS}"
+        node.name: _flags(node.target, node.name in BUILT_BY_OUR_MAKEFILE)
         for node in sorted(nodes, key=lambda node: node.name)
         if not node.external
     }
+
+
+def _flags(target: str, ours: bool) -> str:
+    """Return our Makefile's flags or a recipe's, with what Spack's compiler wrapper adds.
+
+    That is for the lock's target, whatever a package asks for.
+    """
+    words = staging.FLAGS if ours else "as its recipe says, and"
+    return f"{words} -march={target.replace('_', '-')} -mtune=generic"
+
+
+def compiled_with(lock: Path) -> dict[str, str]:
+    """Return the `compiler` of our programs in a lock, and its `flags`; raises SpackError."""
+    concrete = json.loads(lock.read_text())["concrete_specs"]
+    for node in spack_environment.read_lock(lock.read_text()).values():
+        for edge in concrete[node.hash].get("dependencies", ()) if node.name == PROGRAMS else ():
+            if "c" in edge["parameters"]["virtuals"]:
+                said = concrete[edge["hash"]].get("external") or {}
+                program = ((said.get("extra_attributes") or {}).get("compilers") or {}).get("c")
+                # As whoever compiles by hand calls the distribution's; one that Spack built itself
+                # is where nobody else looks for it.
+                if program:
+                    return {"compiler": program.removeprefix("/usr/bin/"),
+                            "flags": _flags(node.target, ours=True)}  # fmt: skip
+    raise SpackError(
+        f"{lock.name} does not say which program compiles {PROGRAMS}; make it a package of the base"
+    )
 
 
 def mpi_package(root: Path, implementation: Implementation) -> str:

@@ -10,7 +10,7 @@ import reframe.utility.udeps as udeps
 from reframe.core.builtins import fixture, run_after, run_before, variable
 from reframe.core.exceptions import SanityError
 
-from containers import images, table, trust
+from containers import images, installations, table, trust
 from records.environment import named
 from records.limits.plausibility import moved_beyond_launch, time_below_clock_resolution
 from records.program_output import ProgramOutput, read_program_output
@@ -21,11 +21,12 @@ from reframe_checks.mixins.host_launching import (
     request_whole_nodes,
 )
 from reframe_checks.mixins.image import ROOT, ContainerImage
-from reframe_checks.mixins.job_script import QuotedApptainer, quoted, work_folder
+from reframe_checks.mixins.job_script import OnTheMachine, QuotedApptainer, quoted, work_folder
 from reframe_checks.mixins.launching import CannotStart, Placement, Start, start_ranks
 from reframe_checks.mixins.recording import RecordedCheck, Suspect
 from reframe_checks.mixins.referenced import Referenced
 from reframe_checks.mixins.tiers import TIER, VALIDATION
+from site_configs.installation_entries import is_installation
 from site_configs.site_file import WHOLE_NODES
 
 
@@ -53,7 +54,7 @@ def interface_of(implementation: str) -> str:
     Read once per process: each of an image's hundreds of checks asks, and images.lock has every
     image.
     """
-    return images.interface_of(ROOT, implementation)
+    return "mpi" if is_installation(implementation) else images.interface_of(ROOT, implementation)
 
 
 class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
@@ -91,6 +92,9 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
     #: Whether campaigns leave it out unless they name it: it is of no report, or compares nothing.
     only_when_named = variable(bool, value=False)
 
+    #: Whether it measures what containers do, or what only images have.
+    in_containers_only = variable(bool, value=False)
+
     #: The tier that fixed the parameters.
     tier = variable(str, value=TIER, loggable=True)
 
@@ -108,6 +112,24 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
             found != self.interface,
             f"{self.implementation()} is an image of {found}, and {type(self).__name__} measures "
             f"{self.interface}",
+        )
+
+    @run_after("init")
+    def leave_out_what_containers_do(self) -> None:
+        """Leave out installations of the site where containers are part of what is measured."""
+        self.skip_if(
+            self.in_containers_only and is_installation(self.implementation()),
+            f"{self.implementation()} runs outside of containers, and {type(self).__name__} "
+            "measures what is in them",
+        )
+
+    @run_after("setup")
+    def leave_out_what_is_not_installed(self) -> None:
+        """Leave out installations of the site that do not have the program."""
+        found = self.image.installation
+        self.skip_if(
+            found is not None and not found.has(self.program),
+            f"{self.implementation()} has no program {self.program}",
         )
 
     @run_after("init")
@@ -187,7 +209,8 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
 
     def start_of(self, program: list[str]) -> Start:
         """Return how the ranks of a program of the image start; raises CannotStart."""
-        _, variant = table.split_variant(self.implementation())
+        found = self.image.installation
+        variant = None if found else table.split_variant(self.implementation())[1]
         return start_ranks(
             self.image.labels, self.site(), self.world(), program, variant, self.measures_start
         )
@@ -199,16 +222,18 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
             start = self.start_of([self.program, *self.program_arguments])
             # The fixture did this already, but an image can be replaced during a campaign, and a
             # key expire.
-            image, self.image.signature = trust.admit_by(ROOT, self.implementation(), self.site())
+            platform = self.platform_of(self.image.installation)
         except (CannotStart, images.ImageError) as error:
             raise SanityError(str(error)) from None
         # A program may leave one with its user's rights (setuid), which others would start.
         Path(self.stagedir).chmod(0o700)
         work_folder(self.stagedir).mkdir()
-        platform = QuotedApptainer()
-        platform.image = str(image.path)
         alone = self.has_container_alone()
-        platform.isolation = isolation(ROOT, Path(self.stagedir), alone, start.together)
+        if self.image.installation is None:
+            platform.isolation = isolation(ROOT, Path(self.stagedir), alone, start.together)
+        else:
+            self.prerun_cmds = [*self.image.installation.prepare, *self.prerun_cmds]
+            platform.workdir = str(work_folder(self.stagedir))
         platform.options = start.container
         platform.command = start.command
         platform.variables = named(self.site())
@@ -228,9 +253,28 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
         if self.site()["scheduler"] == "flux":
             request_flux_node(self.job, self.site()["cores_per_node"])
 
+    def platform_of(self, installation: installations.Installation | None) -> QuotedApptainer:
+        """Return what starts the launch: the image, admitted again, or what the site has installed.
+
+        Raises ImageError, also for an installation that was replaced.
+        """
+        if installation is None:
+            image, self.image.signature = trust.admit_by(ROOT, self.implementation(), self.site())
+            platform = QuotedApptainer()
+            platform.image = str(image.path)
+            return platform
+        if installations.contents(installation).sha256 != self.image.sha256:
+            raise images.ImageError(
+                f"{installation.name} was replaced since the campaign began; measure a new one"
+            )
+        return OnTheMachine(installation)
+
     def refuse_another_image(self) -> None:
         """Raise if the image was replaced: a job may wait for hours after its admission."""
         try:
+            if self.image.installation:
+                self.platform_of(self.image.installation)
+                return
             found = images.verified(ROOT, self.implementation())[2]["sha256"]
         except images.ImageError as error:
             raise SanityError(f"it is uncertain which image ran: {error}") from None

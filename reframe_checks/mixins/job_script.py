@@ -14,6 +14,7 @@ from reframe.core.exceptions import SanityError
 
 from containers.apptainer import guard, mount_option
 from containers.guarded import BEFORE_DEV, MEMORY
+from containers.installations import Installation, command_of
 from records import environment
 
 LAUNCHERS = Path(__file__).resolve().parents[1] / "launchers"
@@ -175,6 +176,33 @@ class QuotedApptainer(Apptainer):  # type: ignore[misc]
         return f"{quoted(*words)} {own} {quoted(*options, *shlex.split(self.command))}"
 
 
+class OnTheMachine(QuotedApptainer):
+    """A launch of what a site has installed: the same words, without any container.
+
+    `command` is the result of quoted() and `options` are those of a container, of which only
+    variables mean something here. `inputs` are links in the work folder.
+    """
+
+    def __init__(self, installation: Installation) -> None:
+        super().__init__()
+        self.installation = installation
+        self.image = str(installation.folder)
+
+    def launch_command(self, stagedir: str) -> str:
+        """Return the command for a job script; raises SanityError for another option."""
+        spared = [word.removeprefix("--env=") for word in self.options]
+        if others := [word for word in self.options if not word.startswith("--env=")]:
+            raise SanityError(f"{others[0]} has no meaning outside of a container")
+        for name in self.inputs:
+            place = work_folder(stagedir) / name
+            place.unlink(missing_ok=True)
+            place.symlink_to(f"../{name}")
+        words = command_of(self.installation, spared, shlex.split(self.command))
+        tmp = f'"${OWN_TMP}"' if self.has_own_folders else "''"
+        table = _table(environment.for_shell(self.launch, outside=True), self.variables)
+        return f"{quoted(str(INTO_CONTAINER), table)} {tmp} '' {quoted(*words)}"
+
+
 def into_container(launch: str, variables: Sequence[str] = ()) -> list[str]:
     """Return the command that starts a container on its node, with the table that it goes by.
 
@@ -182,10 +210,14 @@ def into_container(launch: str, variables: Sequence[str] = ()) -> list[str]:
     then the options of `apptainer exec`. `launch` is how ranks start, and `variables` are those
     that the site names.
     """
-    # No variable has that name, and a shell needs some pattern.
-    named = "|".join(variables) or "-"
     # In its working folder, which is the stage folder, the script notes what it has removed.
-    return [*guard("."), str(INTO_CONTAINER), f"named:{named} {environment.for_shell(launch)}"]
+    table = _table(environment.for_shell(launch), variables)
+    return [*guard("."), str(INTO_CONTAINER), table]
+
+
+def _table(rows: str, variables: Sequence[str]) -> str:
+    # No variable has that name, and a shell needs some pattern.
+    return f"named:{'|'.join(variables) or '-'} {rows}"
 
 
 def work_folder(stagedir: str | Path) -> Path:

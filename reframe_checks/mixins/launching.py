@@ -116,13 +116,13 @@ def spared(labels: Labels, site: Mapping[str, Any]) -> Iterable[tuple[str, str]]
     return labels.init_wait.items() if site.get("spare_init_wait") else ()
 
 
-def started_by(labels: Labels, site: dict[str, Any]) -> str:
-    """Return what starts an image's ranks on a site, in words.
+def started_by(labels: Labels, site: dict[str, Any], what: str = "image") -> str:
+    """Return what starts an image's ranks on a site, or an installation's, in words.
 
     Raises CannotStart with a sentence if that is not known.
     """
     if site["launch"] == "mpiexec":
-        return f"the image's {_known(labels.mpiexec, 'mpiexec')}"
+        return f"the {what}'s {_known(labels.mpiexec, 'mpiexec')}"
     if site["launch"] == "mpirun":
         return str(_host_launcher(labels, site))
     return f"srun --mpi={_known(labels.pmi, 'pmi')}"

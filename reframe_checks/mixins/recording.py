@@ -187,7 +187,8 @@ class RecordedCheck(NotingCheck):
         machine whoever started the job looks after it (records/processes.py).
         """
         starts = self.current_partition.extras["site"]["launch"]
-        if self.job.scheduler.is_local or starts == "mpiexec":
+        in_one = starts == "mpiexec" and not self.image.runs
+        if self.job.scheduler.is_local or in_one:
             return []
         return end_what_is_left(self.job.name, starts == "srun", self.nodes, LEFT_RUNNING)
 
@@ -361,6 +362,7 @@ class RecordedCheck(NotingCheck):
             implementation=self.implementation(),
             image_sha256=self.image.sha256,
             image_signature=self.image.signature,
+            **({"runs": self.image.runs} if self.image.runs else {}),
             program=self.program,
             output_format=self.output_format,
             ranks=self.num_tasks,

@@ -35,6 +35,8 @@ INHERITING = [path for path in RECIPES if "spack_repo.builtin.packages." in path
 
 SITE = PROJECT / "site_configs" / spack_environment.SITE / "spack" / "packages.yaml"
 EXTERNALS: dict[str, Any] = yaml.safe_load(SITE.read_text())["packages"]
+#: What the site says of options, each a file in a folder of the option's name.
+OPTIONS = sorted((SITE.parent / spack_environment.OPTIONS).glob("*/packages.yaml"))
 
 
 def chosen(name: str, definition: str) -> list[str]:
@@ -132,9 +134,11 @@ def test_a_lock_says_nothing_of_the_machine_that_made_it(name: str) -> None:
 @pytest.mark.parametrize("name", LOCKED)
 def test_a_lock_s_externals_are_those_of_the_base(name: str) -> None:
     text = spack_environment.lock_path(PROJECT, name).read_text()
+    option = load_table(PROJECT).resolve(name).build_option
     known = {
         (*name_and_version(external["spec"]), external["prefix"])
-        for package in EXTERNALS.values()
+        for file in (SITE, *(path for path in OPTIONS if path.parent.name == option))
+        for package in yaml.safe_load(file.read_text())["packages"].values()
         for external in package.get("externals", [])
     }
     # That of Debian 12, which Spack finds by the compiler; no site says it.
@@ -267,7 +271,7 @@ def test_what_is_built_from_source_is_built_where_no_mpi_of_the_distribution_is(
         build, _ = bases.bases_of(PROJECT, table, found, pinned, "mmdebstrap")
         there = {package.partition("=")[0] for package in build.packages}
         assert mpis <= there if found.external else not mpis & there
-        assert set(found.packages.build) <= there
+        assert set(found.packages.build) <= there and not set(found.without) & there
 
 
 def test_what_was_built_before_is_of_one_base(tmp_path: Path) -> None:

@@ -5,14 +5,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+from containers import bases, table
 from containers import labels as image_labels
-from containers import table
+from containers.sources import Sources, load_sources
 from containers.spack import build_options, lock
 from containers.spack import environment as spack_environment
 from containers.spack import tool as spack
 from containers.spack.recipes import SpackError
 from containers.table import load_table
-from tests.containers.test_spack import NAMES, PROJECT
+from tests.containers.test_spack import DATA, NAMES, OPTIONS, PROJECT
 from tests.containers.test_table import TEXT, changed
 
 OF, OWN = "openmpi-4.1.4-source-spack", "openmpi-4.1.4-source-knem-spack"
@@ -44,9 +45,54 @@ def test_an_entry_s_options_are_implementations_of_their_own() -> None:
     assert "org.wyeast.build_options" not in of.labels()
     # They are one but for their names; images from before there were options stay what they are.
     assert {**own.model_dump(), "name": OF} == of.model_dump()
-    assert not {"build_options", "build_of"} & of.model_dump().keys()
+    assert not {"build_option", "build_options", "build_of", "without"} & of.model_dump().keys()
     assert KNOWN.built_by("spack").index(OWN) == KNOWN.built_by("spack").index(OF) + 1
     assert KNOWN.choose(f"{OF},{OWN}") == [OF, OWN]
+
+
+#: An option of what is built with, and not of the MPI, whose build may be the distribution's.
+LIBRARY = {
+    "packages": {"build": ["pvm-dev"], "run": ["libpvm3"]},
+    "without": ["libopenblas-serial-dev", "libopenblas0-serial"],
+}
+
+
+@pytest.mark.parametrize("of", [OF, "mpich-4.0.2-spack"])
+def test_an_option_may_be_what_the_bases_have(of: str) -> None:
+    entry = yaml.safe_load(TEXT)["implementations"][of]
+    known = table.parse_table(changed(**{of: {**entry, "options": {"library": LIBRARY}}}))
+    pinned, name = load_sources(PROJECT), f"{of.removesuffix('-spack')}-library-spack"
+    plain, own = known.resolve(of), known.resolve(name)
+    assert own.labels()["org.wyeast.build_options"] == "library"
+    assert build_options.wanted(known, DEFINED, name) == DEFINED[of]
+    assert name not in spack_environment.of_the_distribution(known)
+    for stage, added, gone in (
+        (0, "pvm-dev", "libopenblas-serial-dev"),
+        (1, "libpvm3", "libopenblas0-serial"),
+    ):
+        before, after = (
+            bases.bases_of(PROJECT, known, one, pinned, "mmdebstrap")[stage] for one in (plain, own)
+        )
+        version = f"{added}={pinned.package_version(added)}"
+        assert {*after.packages} == {*before.packages, version} - {gone}
+        # Making one base removes older ones of its name: each needs a name of its own.
+        assert before.name != after.name
+
+
+def test_bases_are_what_they_were_before_there_were_options() -> None:
+    """Of what has no option, and of an option of the MPI alone: images and caches hang on that."""
+    pinned: Sources = load_sources(PROJECT)
+
+    def both(known: table.ImplementationTable, name: str) -> tuple[bases.Base, ...]:
+        return bases.bases_of(PROJECT, known, known.resolve(name), pinned, "mmdebstrap")
+
+    data = yaml.safe_load(TEXT)
+    for entry in data["implementations"].values():
+        entry.pop("options", None)
+    without = table.parse_table(yaml.safe_dump(data))
+    for name in without.built_by("spack"):
+        assert both(load_table(PROJECT), name) == both(without, name)
+    assert both(KNOWN, OWN) == both(KNOWN, OF)
 
 
 SPACK = {"family": "mpich", "version": "1", "builder": "spack"}
@@ -56,10 +102,16 @@ SPACK = {"family": "mpich", "version": "1", "builder": "spack"}
     ("entry", "sentence"),
     [
         ({**SPACK, "builder": "wheel", "options": {"a": "b=c"}},
-         "implementations.x-spack: `options` belong to `builder: spack` that compiles the MPI"),
+         "implementations.x-spack: `options` belong to `builder: spack`; remove the key"),
         ({**SPACK, "external": True, "packages": {"build": ["a"], "run": ["b"]},
-          "options": {"a": "b=c"}}, "`options` belong to `builder: spack`"),
-        ({**SPACK, "options": {"a": "b=c; rm"}}, "x-spack.options.a: string should match"),
+          "options": {"a": "b=c"}},
+         "implementations.x-a-spack: the MPI is the distribution's, and not built with other "
+         "options; remove `mpi` of that option"),
+        ({**SPACK, "options": {"a": "b=c; rm"}}, "x-spack.options.a.mpi: string should match"),
+        ({**SPACK, "options": {"a": {"blas": "blis"}}},
+         "implementations.x-spack.options.a: unknown key `blas`"),
+        ({**SPACK, "build_of": "openmpi-5.0.11", "build_option": "a"},
+         "implementations.x-spack: openmpi-5.0.11 has no option `a`; write builds with other"),
         ({**SPACK, "options": "b=c"}, "implementations.x-spack.options: input should"),
         ({**SPACK, "options": {"taken": "b=c"}},
          "x-spack: `x-taken-spack`, a build of its `options`, has an entry of its own"),
@@ -104,6 +156,42 @@ def test_spack_yaml_is_given_the_definition_that_the_table_asks_for(tmp_path: Pa
     path.write_text(made.replace("fabrics=knem", "fabrics=psm"))
     assert build_options.define(root, KNOWN, OWN)
     assert path.read_text() == made
+
+
+def test_spack_yaml_includes_what_the_site_says_of_an_option(tmp_path: Path) -> None:
+    root = checkout(tmp_path)
+    before = yaml.safe_load((root / "spack.yaml").read_text())["spack"]["include"]
+    folder = f"site_configs/{spack_environment.SITE}/spack/{spack_environment.OPTIONS}"
+    (root / folder / "knem").mkdir(parents=True)
+    assert build_options.define(root, KNOWN, OWN)
+    first, *rest = yaml.safe_load((root / "spack.yaml").read_text())["spack"]["include"]
+    # Before the site's own, which it replaces.
+    assert rest == before
+    assert first["path"] == "site_configs/$WYEAST_SITE/spack/options/knem"
+    for name, included in ((OWN, True), (OF, False), ("mpich-1-knem-spack", True), ("", False)):
+        assert eval(first["when"], {"env": {"WYEAST_IMPLEMENTATION": name}}) is included
+    assert not build_options.define(root, KNOWN, OWN)
+    text = (root / "spack.yaml").read_text()
+    (root / "spack.yaml").write_text(text.replace("  include:\n", "  include: # all\n").replace(
+        f"  - path: {first['path']}\n    when: {first['when']}\n", ""))  # fmt: skip
+    with pytest.raises(SpackError, match="has no line `  include:`"):
+        build_options.define(root, KNOWN, OWN)
+
+
+def test_what_the_site_says_of_options_is_included_before_all_else() -> None:
+    included = [one["path"] for one in DATA["include"]]
+    told = {
+        option
+        for name in NAMES
+        if (option := load_table(PROJECT).resolve(name).build_option)
+        and option in {path.parent.name for path in OPTIONS}
+    }
+    assert {path.parent.name for path in OPTIONS} == told, "an option of no implementation"
+    assert {*included[: len(told)]} == {
+        f"site_configs/$WYEAST_SITE/spack/options/{option}" for option in told
+    }
+    # They decide locks, and nothing else of other images.
+    assert not {*OPTIONS} & {*spack_environment.recipe_files(PROJECT)}
 
 
 def test_what_spack_yaml_lacks_altogether_is_said(tmp_path: Path) -> None:

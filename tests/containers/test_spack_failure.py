@@ -43,6 +43,19 @@ See build log for details:
 checking for error: no
 FATAL:   While performing build: while running engine: while running %post section: exit status 1
 """
+#: And where it broke the line of an error in two, whose last word tells what is missing.
+BROKEN = f"""\
+==> wyeast-benchmarks: Executing phase: 'install'
+1 error found in build log:
+  >> 6    files/a_source_with_a_name_that_is_long.c:31:22: fatal error: \
+
+             numa.h: No such file or directory
+
+See build log for details:
+  /mnt/stage/user/spack-stage-wyeast-benchmarks-develop-{HASH}/spack-build-out.txt
+files/a_source_with_a_name_that_is_long.c:31:22: fatal error: numa.h: No such file or directory
+FATAL:   While performing build: while running engine: while running %post section: exit status 1
+"""
 NOT_FOUND = """\
 missing library: /opt/x/bin/mpiexec does not find libnuma.so.1, which libnuma1 has
 missing library: add the package to packages.run of x in containers/implementations.yaml
@@ -61,8 +74,18 @@ FATAL:   While performing build: while running engine: while running %post secti
          "hpl", "x.c:1:10: fatal error: numa.h", "numa.h is in no package of the base"),
         ("==> npb: Executing phase: 'build'\nError: Type mismatch between actual argument at (1)\n",
          "npb", "Error: Type mismatch", "-fallow-argument-mismatch"),
+        ("==> npb: Executing phase: 'build'\nclang: error: unknown argument: '-fno-x'\n",
+         "npb", "clang: error: unknown argument", "the compiler does not know -fno-x, which is"),
+        ("==> npb: Executing phase: 'build'\n"
+         "gcc: error: unrecognized command-line option \u2018-Mx\u2019\n",
+         "npb", "gcc: error: unrecognized", "the compiler does not know -Mx, which is another"),
+        ("==> npb: Executing phase: 'build'\nx.c:1:1: error: call to undeclared function 'f'; ISO "
+         "C99 and later do not support it [-Wimplicit-function-declaration]\n",
+         "npb", "x.c:1:1: error: call to undeclared", "the compiler is newer than the source"),
         ("==> npb: Executing phase: 'build'\n/tmp/cc.s: No space left on device\n",
          "npb", "/tmp/cc.s: No space left on device", FULL_DISK.sentence),
+        (BROKEN, "wyeast-benchmarks-develop", "long.c:31:22: fatal error: numa.h: No such file",
+         "numa.h is in no package of the base"),
         ("==> npb: Executing phase: 'edit'\nend\n", "npb", "    end", "npb is kept"),
     ],
 )  # fmt: skip

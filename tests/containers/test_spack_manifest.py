@@ -11,6 +11,7 @@ from containers import staging
 from containers.spack import environment as spack_environment
 from containers.spack import image as spack_image
 from containers.spack import tool as spack
+from containers.spack.recipes import SpackError
 from tests.containers.test_spack import (
     LOCKED,
     PROJECT,
@@ -108,6 +109,45 @@ def test_the_manifest_says_the_flags_of_each_package_as_far_as_they_are_known(na
     assert said["spack"]["package_flags"] == flags
 
 
+@pytest.mark.parametrize("name", LOCKED)
+def test_the_compiler_is_the_one_of_the_lock(name: str) -> None:
+    ours = f"{staging.FLAGS} -march=x86-64-v3 -mtune=generic"
+    is_clang = name.endswith("-clang-spack")
+    assert spack_image.compiled_with(spack_environment.lock_path(PROJECT, name)) == {
+        "compiler": "clang-14" if is_clang else "gcc", "flags": ours,
+    }  # fmt: skip
+
+
+def with_compiler(tmp_path: Path, external: dict[str, Any] | None, target: str) -> Path:
+    """A lock of our programs, compiled from C by one program and from Fortran by another."""
+    edges = [
+        {"name": "gcc", "hash": "gcc12", "parameters": {"virtuals": ["fortran"]}},
+        {"name": "llvm", "hash": "llvm14", "parameters": {"virtuals": ["c", "cxx"]}},
+    ]
+    path = tmp_path / "some.lock"
+    path.write_text(lock(
+        {"name": "wyeast-benchmarks", "version": "1", "arch": {"target": target},
+         "dependencies": edges},
+        {"name": "gcc", "version": "12", "external": {"path": "/usr"}},
+        {"name": "llvm", "version": "14", "external": external},
+    ))  # fmt: skip
+    return path
+
+
+def test_another_compiler_and_target_are_said(tmp_path: Path) -> None:
+    said = {"path": "/usr", "extra_attributes": {"compilers": {"c": "/usr/bin/clang-14"}}}
+    assert spack_image.compiled_with(with_compiler(tmp_path, said, "x86_64_v2")) == {
+        "compiler": "clang-14", "flags": f"{staging.FLAGS} -march=x86-64-v2 -mtune=generic",
+    }  # fmt: skip
+    said["extra_attributes"] = {"compilers": {"c": "/opt/llvm/bin/clang"}}
+    found = spack_image.compiled_with(with_compiler(tmp_path, said, "x86_64_v3"))
+    assert found["compiler"] == "/opt/llvm/bin/clang"
+    with pytest.raises(SpackError, match="does not say which program compiles wyeast-benchmarks"):
+        spack_image.compiled_with(with_compiler(tmp_path, None, "x86_64_v3"))
+    text = (PROJECT / "containers/spack.def").read_text()
+    assert '{{ compiler }} "$({{ compiler }} --version | head -n 1)"' in text
+
+
 def test_packages_of_known_flags_are_built_by_our_makefile_which_has_them() -> None:
     for package in spack_image.BUILT_BY_OUR_MAKEFILE:
         name = package.replace("-", "_")
@@ -118,6 +158,25 @@ def test_packages_of_known_flags_are_built_by_our_makefile_which_has_them() -> N
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.strip() == staging.FLAGS
+
+
+def test_no_compiler_is_given_a_flag_that_it_does_not_know(tmp_path: Path) -> None:
+    clang = tmp_path / "clang"
+    clang.write_text('#!/bin/sh\ncase "$*" in *-fno-tree-*) exit 1 ;; esac\nexec gcc "$@"\n')
+    clang.chmod(0o755)
+    flags = {}
+    for compiler in ("gcc", str(clang)):
+        target = f"{tmp_path}/node_rates/stream_kernels.o"
+        done = subprocess.run(
+            ["make", "-n", "-C", PROJECT / "benchmarks", f"CC={compiler}", f"BUILD={tmp_path}",
+             target],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        (line,) = (line for line in done.stdout.splitlines() if f" -o {target} " in line)
+        flags[compiler] = {word for word in line.split() if word.startswith("-fno-")}
+    assert flags == {
+        "gcc": {"-fno-tree-loop-distribute-patterns"}, str(clang): {"-fno-builtin-memcpy"},
+    }  # fmt: skip
 
 
 def test_the_bill_says_no_variants_of_what_somebody_else_built() -> None:

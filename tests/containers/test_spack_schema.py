@@ -9,7 +9,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator, ValidationError
 
-from tests.containers.test_spack import PROJECT, SITE
+from tests.containers.test_spack import OPTIONS, PROJECT, SITE
 
 SCHEMA = json.loads((PROJECT / "tests/containers/spack.schema.json").read_text())
 Draft202012Validator.check_schema(SCHEMA)
@@ -25,6 +25,11 @@ def validate(kind: str, data: Any) -> None:
 @pytest.mark.parametrize("kind", FILES)
 def test_files_are_of_the_schema(kind: str) -> None:
     validate(kind, DATA[kind])
+
+
+def test_what_a_site_says_of_an_option_is_of_the_schema_too() -> None:
+    for path in OPTIONS:
+        validate("site", yaml.safe_load(path.read_text()))
 
 
 def renamed(mapping: Any, old: str, new: str) -> None:
@@ -56,7 +61,7 @@ def test_a_wrong_key_is_refused(kind: str, change: Change) -> None:
 
 @pytest.mark.parametrize(("site", "included"), [(None, False), ("", False), ("virtual", True)])
 def test_a_site_is_included_where_one_is_named(site: str | None, included: bool) -> None:
-    entry, _ = DATA["environment"]["spack"]["include"]
+    *_, entry, _ = DATA["environment"]["spack"]["include"]
     variables = {} if site is None else {"WYEAST_SITE": site}
     assert eval(entry["when"], {"env": variables}) is included
     # Without `optional`, Spack says that a folder is not there.

@@ -150,6 +150,90 @@ def test_a_launcher_of_the_machine(tmp_path: Path, more: str) -> None:
     assert read_site(path, tmp_path)["launch"] == "mpirun"
 
 
+INSTALLATIONS = """
+installations:
+  openmpi-5.0.10:
+    prefix: /opt/wyeast-benchmarks
+    family: openmpi
+    version: 5.0.10
+    pmi: pmix
+    environment: {UCX_TLS: "all"}
+    prepare: [". /opt/spack/share/spack/setup-env.sh", spack load openmpi]
+"""
+
+
+def test_what_a_site_has_installed(tmp_path: Path) -> None:
+    path = tmp_path / "site.yaml"
+    path.write_text(GOOD + INSTALLATIONS)
+    [(name, entry)] = read_site(path, tmp_path)["installations"].items()
+    assert name == "openmpi-5.0.10" and entry["prefix"] == "/opt/wyeast-benchmarks"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (
+            "    prefix: /opt/wyeast-benchmarks",
+            "    perfix: /opt/w",
+            "unknown key `perfix` of the i",
+        ),
+        ("    prefix: /opt/wyeast-benchmarks", "    prefix: opt/w", "`prefix` of the installation"),
+        ("    prefix: /opt/wyeast-benchmarks", "    prefix: /opt/a b", "with only letters, digits"),
+        ("    family: openmpi", "    family: opnmpi", "did you mean `openmpi`?"),
+        (
+            "    family: openmpi",
+            "    family: lam",
+            "openmpi-5.0.10 must be one of: openmpi, mpich,",
+        ),
+        ("    version: 5.0.10", "    version: 5.0", "must be the MPI's version, as text, not 5.0"),
+        ("    pmi: pmix", "    pmi: pmi1", "must be one of: pmix, pmi2, not pmi1"),
+        ("    pmi: pmix", "    mpiexec: mpiexec", "of the MPI's own launcher, not mpiexec"),
+        ("    prepare: [", "    prepare: module load x #", "must be a list of commands of a shell"),
+        ('    environment: {UCX_TLS: "all"}', "    environment: {UCX_TLS: 1}", "with texts as val"),
+        ("    pmi: pmix", "    modules: [x]", "unknown key `modules` of the installation"),
+        ("  openmpi-5.0.10:", "  openmpi-5.0.10+site:", "it is measured as <name>+site"),
+    ],
+)
+def test_a_mistake_in_an_installation_has_its_line(
+    tmp_path: Path, old: str, new: str, sentence: str
+) -> None:
+    wrong = (GOOD + INSTALLATIONS).replace(f"\n{old}", f"\n{new}")
+    assert wrong != GOOD + INSTALLATIONS
+    said = refusal(tmp_path, wrong)
+    # Where the key's name is wrong, another sentence says that it is missing.
+    first = said.splitlines()[0]
+    assert sentence in first and first.startswith(f"site.yaml:{line_of(wrong, new)}: "), said
+
+
+@pytest.mark.parametrize("key", ["prefix", "family", "version"])
+def test_a_key_that_an_installation_lacks_is_named(tmp_path: Path, key: str) -> None:
+    lines = [line for line in INSTALLATIONS.splitlines() if not line.startswith(f"    {key}:")]
+    said = refusal(tmp_path, GOOD + "\n".join(lines))
+    assert f"the installation openmpi-5.0.10 lacks `{key}`: it must be" in said
+
+
+def test_an_installation_s_launcher_is_needed_where_nothing_else_starts_ranks(
+    tmp_path: Path,
+) -> None:
+    here = GOOD.replace("launch: srun", "launch: mpiexec").replace("nodes: 4", "nodes: 1")
+    said = refusal(tmp_path, here + INSTALLATIONS)
+    assert "lacks `mpiexec`, by which `launch: mpiexec` starts ranks: it must be a whole" in said
+    said = refusal(tmp_path, GOOD + INSTALLATIONS + "image_policy: signed\n")
+    assert "`installations` cannot be measured with `image_policy: signed`" in said
+
+
+@pytest.mark.parametrize("value", ["[]", "{}", "[openmpi]", "text", "null"])
+def test_installations_are_by_their_names(tmp_path: Path, value: str) -> None:
+    said = refusal(tmp_path, GOOD + f"installations: {value}\n")
+    assert "`installations` must be installations by their names" in said
+    assert len(said.splitlines()) == 1
+
+
+def test_an_installation_is_a_mapping(tmp_path: Path) -> None:
+    said = refusal(tmp_path, GOOD + "installations: {openmpi-5.0.10: /opt/w}\n")
+    assert "expected `key: value` lines" in said
+
+
 #: What each launch sets itself -> what the refusal says to do in its place.
 OWN_OPTIONS = {
     "[-n, '4']": "how many ranks there are is each experiment's",

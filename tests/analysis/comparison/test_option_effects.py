@@ -119,7 +119,7 @@ def test_builds_that_are_alike_differ_in_nothing() -> None:
         (of("openmpi", version="1.1"), "openmpi's version (1.0 and 1.1)"),
         (of("openmpi", target="x86_64_v4"), "openmpi's target (x86_64_v3 and x86_64_v4)"),
         (of("openmpi", sources=["b" * 64]), f"openmpi's sources ({'a' * 16}… and {'b' * 16}…)"),
-        (of("gcc", version="13"), "gcc's version (1.0 and 13)"),
+        (of("gcc", version="13"), "compiler (gcc@1.0 and gcc@13)"),
         (lambda i: i["manifest"]["compiler"].update(flags="-O3"),
          "compiler flags (-O2 -g and -O3)"),
         (lambda i: i["manifest"].update(benchmarks_sha256="c" * 64),
@@ -190,18 +190,110 @@ def test_what_the_option_needs_comes_with_it() -> None:
     assert not pair(changed(with_ucx)).is_one
 
 
-def test_one_package_in_the_place_of_another_is_attributed_to_no_option() -> None:
-    def with_blis(image: Any) -> None:
-        for one in image["packages"]:
-            one["dependencies"] = [
-                "blis@0.9" if name == "openblas@1.0" else name for name in one["dependencies"]
-            ]
-        blas = next(one for one in image["packages"] if one["name"] == "openblas")
-        blas |= {"name": "blis", "version": "0.9"}
+def renamed(old: str, new: str, version: str, *packages: str) -> Callable[[Any], object]:
+    """Let some packages, or all, need another one in the place of one, which is gone then."""
 
-    found = pair(changed(with_blis))
+    def change(image: Any) -> None:
+        for one in image["packages"]:
+            if not packages or one["name"] in packages:
+                one["dependencies"] = sorted(
+                    f"{new}@{version}" if name == f"{old}@1.0" else name
+                    for name in one["dependencies"]
+                )
+        there = next(one for one in image["packages"] if one["name"] == old)
+        image["packages"].append({**there, "name": new, "version": version})
+        if not any(f"{old}@1.0" in one["dependencies"] for one in image["packages"]):
+            image["packages"].remove(there)
+
+    return change
+
+
+def debian(*gone: str, **come: str) -> Callable[[Any], object]:
+    def change(image: Any) -> None:
+        for name in gone:
+            del image["manifest"]["debian_packages"][name]
+        image["manifest"]["debian_packages"] |= come
+
+    return change
+
+
+BLIS = renamed("openblas", "blis", "0.9")
+OTHER_DEBIAN = debian("libopenblas0-serial", liblapack3="3.11", blis="0.9")
+
+
+def test_another_blas_is_one_option_with_what_it_brings() -> None:
+    other = changed(BLIS, OTHER_DEBIAN, lambda i: i["manifest"]["base"].update(packages=["blis"]))
+    found = pair(other)
+    assert found.is_one, found.words
+    assert found.words.startswith("BLAS (openblas@1.0 and blis@0.9), with Debian package blis 0.9")
+    assert "openblas 1.0" in found.words
+    # And back again.
+    assert pair(IMAGE, other).words.startswith("BLAS (blis@0.9 and openblas@1.0)")
+    # Where some are built with the old one still, those that are not are named.
+    some = pair(changed(renamed("openblas", "blis", "0.9", "hpl-hpcc")))
+    assert some.words == "BLAS of hpl-hpcc (openblas@1.0 and blis@0.9), with blis 0.9"
+    assert not pair(changed(BLIS, CMA)).is_one
+
+
+WITH_NETPIPE = changed(lambda i: i["packages"].append(package("netpipe", needs=("openmpi", "gcc"))))
+CLANG = (
+    renamed("gcc", "llvm", "14"),
+    lambda i: i["manifest"]["compiler"].update(command="clang-14", version="Debian clang 14.0.6"),
+)
+
+
+def test_another_compiler_of_all_packages_is_one_option() -> None:
+    found = pair(changed(*CLANG))
+    assert found.is_one, found.words
+    assert found.words == "compiler (gcc@1.0 and llvm@14), with gcc 1.0, llvm 14"
+    runtime = package("gcc-runtime", needs=("gcc",))
+    with_runtime = changed(lambda i: i["packages"].append(runtime))
+    assert pair(changed(*CLANG), with_runtime).is_one
+    # Fortran of the MPI is compiled as before.
+    fortran = changed(
+        *CLANG, of("openmpi", dependencies=["gcc@1.0", "gmake@4.3", "llvm@14"]),
+        lambda i: i["packages"].append(package("gcc", origin="/usr", sources=[])),
+    )  # fmt: skip
+    assert pair(fortran).words == "compiler (gcc@1.0 and llvm@14), with llvm 14"
+    # Its flags are not its own, nor is a third one for some package.
+    flags = lambda i: i["manifest"]["compiler"].update(flags="-O3")  # noqa: E731
+    third = changed(of("netpipe", dependencies=["aocc@1.0"]), of=WITH_NETPIPE)
+    third["packages"].append(package("aocc"))
+    for other in (changed(O2, of=WITH_NETPIPE), changed(flags, of=WITH_NETPIPE), third):
+        assert not pair(changed(*CLANG, of=other), WITH_NETPIPE).is_one
+    assert pair(changed(*CLANG, of=WITH_NETPIPE), WITH_NETPIPE).is_one
+
+
+def test_a_newer_compiler_is_one_option() -> None:
+    def newer(image: Any) -> None:
+        for one in image["packages"]:
+            one["version"] = "13" if one["name"] == "gcc" else one["version"]
+            one["dependencies"] = [
+                "gcc@13" if name == "gcc@1.0" else name for name in one["dependencies"]
+            ]
+        image["manifest"]["compiler"]["version"] = "13"
+
+    assert pair(changed(newer)).words == "compiler (gcc@1.0 and gcc@13)"
+
+
+def targeted(image: Any) -> None:
+    for one in image["packages"]:
+        one["target"] = "x86_64_v2"
+    image["manifest"]["compiler"]["flags"] = "-O2 -g -march=x86-64-v2"
+
+
+def test_another_target_of_all_packages_is_one_option() -> None:
+    assert pair(changed(targeted)).words == "target (x86_64_v3 and x86_64_v2)"
+    assert not pair(changed(targeted, of("openmpi", target="x86_64_v4"))).is_one
+    other = changed(targeted, lambda i: i["manifest"]["compiler"].update(flags="-O3 -g"))
+    assert not pair(other).is_one
+
+
+def test_one_package_in_the_place_of_another_of_no_role_is_attributed_to_no_option() -> None:
+    other = changed(renamed("openblas", "fftw", "3"))
+    found = pair(other)
     assert not found.is_one
-    assert found.words == "blis's presence (none and 0.9); openblas's presence (1.0 and none)"
+    assert found.words == "fftw's presence (none and 3); openblas's presence (1.0 and none)"
 
 
 def test_variables_of_a_variant_are_a_difference() -> None:

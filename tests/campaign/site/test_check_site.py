@@ -136,6 +136,28 @@ def test_a_pmi_that_srun_does_not_have(root: Path) -> None:
     assert "plugin mpi/pmix installed" in said
 
 
+def test_what_a_site_has_installed_is_looked_at_without_a_container(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "openmpi-5.0.11+site"
+    (root / "prefix" / "bin").mkdir(parents=True)
+    entry = {"prefix": str(root / "prefix"), "family": "openmpi", "version": "5.0.11"}
+    site = {**SITE, "installations": {"openmpi-5.0.11": entry}}
+    [finding] = check_site.of_installations(root, site, [name, "mpich-5.0.2"])
+    assert finding.bad and finding.sentence.startswith(f"site_configs/mine/site.yaml: {name}: ")
+    assert "has no program preflight: give the prefix" in finding.sentence
+    shutil.copy("/bin/true", root / "prefix" / "bin" / "preflight")
+    assert [*check_site.of_installations(root, site, [name])] == []
+    # It starts as an image of its family does.
+    srun = machine(root, SLURM | {"srun": 'echo "MPI plugin types are...\n\tpmi2"'})
+    [finding] = check_site.of_pmi(root, site, [name], srun)
+    assert finding.sentence.startswith(f"{name} starts by `srun --mpi=pmix`")
+    assert check_site.launcher_of(root, site, name) == "srun --mpi=pmix"
+    # Whether containers can start does not matter to it.
+    monkeypatch.setattr(check_site, "command", lambda *_: pytest.fail("Apptainer was asked"))
+    assert [*check_site.of_apptainer(root, site, [name])] == []
+
+
 def test_what_is_left_to_do_is_said_and_stops_nothing(root: Path) -> None:
     (root / "site_configs/mine/site.yaml").write_text("# to do: the account.\naccess: []\n")
     [finding] = check_site.left_to_do(root, "mine")
