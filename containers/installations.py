@@ -21,7 +21,7 @@ from containers.images import ImageError, checked_labels
 from containers.labels import PREFIX, Labels
 from containers.packing import implementation_of
 from containers.sources import sha256_of
-from containers.table import ImplementationEntry, Packed, TableError, load_table
+from containers.table import Implementation, ImplementationEntry, Packed, TableError, load_table
 from records import environment
 from records.manifest import OUTSIDE
 from site_configs.installation_entries import NAMED, is_installation
@@ -102,10 +102,11 @@ def of_site(root: Path, site: Mapping[str, Any], name: str) -> Installation:
             f"{known}"
         )
     folder, mpiexec = Path(entry["prefix"]) / "bin", entry.get("mpiexec")
+    image = _as_packed(root, name, entry)
     found = Installation(
         name, folder, mpiexec, tuple(entry.get("prepare", ())),
-        tuple({**_of_family(root, name, entry), **entry.get("environment", {})}.items()),
-        environment.named(site), tuple(_labels(root, name, entry).items()),
+        tuple({**_of_family(image), **entry.get("environment", {})}.items()),
+        environment.named(site), tuple(_labels(image, name).items()),
     )  # fmt: skip
     if not Path(entry["prefix"]).is_dir():
         raise InstallationError(
@@ -123,35 +124,32 @@ def of_site(root: Path, site: Mapping[str, Any], name: str) -> Installation:
     return found
 
 
-def _entry(entry: Mapping[str, Any]) -> ImplementationEntry:
+def _as_packed(root: Path, name: str, entry: Mapping[str, Any]) -> Implementation:
+    """Return the implementation that an image of that MPI would be; raise InstallationError."""
     packed = Packed(prefix=entry["prefix"], library="", files={}, libraries={})
-    return ImplementationEntry(
-        family=entry["family"], version=entry["version"], builder="prefix", packed=packed,
-        pmi=entry.get("pmi"), mpiexec=entry.get("mpiexec"),
-    )  # fmt: skip
-
-
-def _labels(root: Path, name: str, entry: Mapping[str, Any]) -> dict[str, str]:
-    """Return what an image of that MPI would have as labels, who built it apart."""
-    plain = name.removesuffix(NAMED)
     try:
-        found = implementation_of(plain, _entry(entry), load_table(root)).labels()
+        own = ImplementationEntry(
+            family=entry["family"], version=entry["version"], builder="prefix", packed=packed,
+            pmi=entry.get("pmi"), mpiexec=entry.get("mpiexec"),
+        )  # fmt: skip
+        return implementation_of(name.removesuffix(NAMED), own, load_table(root))
     except TableError as error:
         raise InstallationError(str(error)) from None
-    found.pop(f"{PREFIX}builder")
-    own = {key: value for key, value in found.items() if not key.startswith(f"{PREFIX}variant.")}
+
+
+def _labels(image: Implementation, name: str) -> dict[str, str]:
+    """Return what the image would have as labels, who built it and its variants apart."""
+    own = {
+        key: value for key, value in image.labels().items()
+        if key != f"{PREFIX}builder" and not key.startswith(f"{PREFIX}variant.")
+    }  # fmt: skip
     return checked_labels(own, name)
 
 
-def _of_family(root: Path, name: str, entry: Mapping[str, Any]) -> dict[str, str]:
+def _of_family(image: Implementation) -> dict[str, str]:
     """Return the variables that images of the family have and that are of no place in them."""
-    plain = name.removesuffix(NAMED)
-    try:
-        found = implementation_of(plain, _entry(entry), load_table(root)).environment
-    except TableError as error:
-        raise InstallationError(str(error)) from None
     return {
-        key: value for key, value in found.items()
+        key: value for key, value in image.environment.items()
         if key not in OF_ROOT and "/" not in value and "$" not in value
     }  # fmt: skip
 

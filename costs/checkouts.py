@@ -29,11 +29,10 @@ from analysis.comparison.metrics import direction, margin_of
 from analysis.comparison.verdict import Verdict, correct
 from analysis.tables.units import within
 from containers.ending import exit_code
-from costs.turns import in_turns
+from costs.turns import in_turns, not_measured
 from inference.intervals import PRINTED_STEP, Interval, median_interval, paired_ratio
 from records.base import CampaignError
 from records.campaign import Campaign, read_campaign
-from records.causes import one_line
 from records.program_output import ProgramOutput
 from records.su3 import Su3Result
 
@@ -149,8 +148,7 @@ def measure_in_turns(
         return by_round(here, there)
     finally:
         for one in checkouts:
-            for path in folders(one, name):
-                shutil.rmtree(path, ignore_errors=True)
+            remove(one, name)
 
 
 def own_environment() -> dict[str, str]:
@@ -183,20 +181,24 @@ def measure(checkout: Path, name: str, seed: int, checks: str, images: str) -> C
             if done.returncode == 0:
                 break
             if BUSY not in done.stdout:
-                last = one_line(" ".join(done.stdout.splitlines()[-3:]))
-                raise CampaignError(f"{checkout} did not measure: {last}")
+                raise not_measured(checkout, done.stdout)
             time.sleep(BUSY_POLL_S)
         [path] = folders(checkout, name)
         return course_of(read_campaign(path), whole_s)
     finally:
-        for path in folders(checkout, name):
-            # A campaign that was interrupted may still be ending.
-            shutil.rmtree(path, ignore_errors=True)
+        remove(checkout, name)
 
 
 def folders(checkout: Path, name: str) -> list[Path]:
     """Return the folders of a checkout's campaigns of a name."""
     return list((checkout / "runs").glob(f"*-local-{name}"))
+
+
+def remove(checkout: Path, name: str) -> None:
+    """Remove a checkout's campaigns of a name."""
+    for path in folders(checkout, name):
+        # A campaign that was interrupted may still be ending.
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def rows(pairs: list[tuple[CheckoutCourse, CheckoutCourse]]) -> Iterable[str]:

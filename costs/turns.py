@@ -66,13 +66,14 @@ def in_turns(
             for side, checkout in enumerate(checkouts):
                 own = _wrapper(Path(folder), side, _apptainer(checkout, environment))
                 script = f'. ./activate && PATH={own}:"$PATH" && exec {shlex.join(words)}'
-                running.append(
-                    subprocess.Popen(
-                        [*apart(), "bash", "-c", script], cwd=checkout, env=dict(environment),
-                        stdin=subprocess.DEVNULL, stdout=_log(Path(folder), side),
-                        stderr=subprocess.STDOUT, text=True,
-                    )
-                )  # fmt: skip
+                with (Path(folder) / f"log{side}").open("w") as log:
+                    running.append(
+                        subprocess.Popen(
+                            [*apart(), "bash", "-c", script], cwd=checkout, env=dict(environment),
+                            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                            text=True,
+                        )
+                    )  # fmt: skip
             os.write(pipes[0], b"\n")
             _wait(running, pipes, [Path(folder) / f"log{side}" for side in (0, 1)], checkouts)
         finally:
@@ -87,8 +88,10 @@ def _pipe(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_NONBLOCK)
 
 
-def _log(folder: Path, side: int) -> int:
-    return os.open(folder / f"log{side}", os.O_WRONLY | os.O_CREAT, 0o600)
+def not_measured(checkout: Path, said: str) -> CampaignError:
+    """Return that a checkout did not measure, with the last that it said."""
+    last = one_line(" ".join(said.splitlines()[-3:]))
+    return CampaignError(f"{checkout} did not measure: {last}")
 
 
 def _apptainer(checkout: Path, environment: Mapping[str, str]) -> str:
@@ -136,9 +139,7 @@ def _wait(
             if code is None:
                 continue
             if code:
-                text = logs[side].read_text(errors="replace")
-                last = one_line(" ".join(text.splitlines()[-3:]))
-                raise CampaignError(f"{checkouts[side]} did not measure: {last}")
+                raise not_measured(checkouts[side], logs[side].read_text(errors="replace"))
             left.remove(side)
             os.write(pipes[1 - side], LEFT)
         time.sleep(POLL_S)

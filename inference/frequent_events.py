@@ -106,17 +106,18 @@ def _chances(mine: Numbers, of_mine: Numbers, theirs: Numbers, of_theirs: Number
     seen = of_mine > 0
     chances = np.ones(mine.shape[1])
     single = np.flatnonzero(seen.sum(axis=0) == 1)
-    of_one = [one[seen[:, single].argmax(axis=0), single]
-              for one in (mine, of_mine, theirs, of_theirs)]  # fmt: skip
-    m, of_m, t, of_t = of_one
-    chances[single] = hypergeom.sf(m - 1, of_t + of_m, t + m, of_m)
+    place = seen[:, single].argmax(axis=0), single
+    happened = mine[place] + theirs[place]
+    chances[single] = hypergeom.sf(
+        mine[place] - 1, of_mine[place] + of_theirs[place], happened, of_mine[place]
+    )
     for each in np.flatnonzero(seen.sum(axis=0) > 1):
         *others, last = (
             hypergeom(of_mine[c, each] + of_theirs[c, each], mine[c, each] + theirs[c, each],
                       of_mine[c, each])
             for c in np.flatnonzero(seen[:, each])
         )  # fmt: skip
-        #: How likely the classes but the last have 0, 1, … together.
+        # How likely the classes but the last have 0, 1, … together.
         together = np.ones(1)
         for one in others:
             together = np.convolve(together, one.pmf(np.arange(int(one.args[2]) + 1)))

@@ -50,7 +50,7 @@ def _twins(*names: str) -> tuple[str, ...]:
 #: By which the processes of a launch are known, on each node, when it is over.
 OF_LAUNCH = "WYEAST_LAUNCH"
 TABLE = (
-    VariablesRow((OF_LAUNCH,), Fate.STAYS, told_by=("mpiexec", "srun", "mpirun")),
+    VariablesRow((OF_LAUNCH,), Fate.STAYS, told_by=("srun", "mpirun")),
     # Caches, the temporary folder, configuration, keys, registries, and how much is said.
     VariablesRow(
         _twins(
@@ -184,7 +184,10 @@ def for_reframe(
     measured as it is declared.
     """
     kept = named(site)
-    has_commands = bool(site.get("modules") or site.get("prepare"))
+    installed = site.get("installations", {}).values()
+    has_commands = bool(
+        site.get("modules") or site.get("prepare") or any(one.get("prepare") for one in installed)
+    )
     found = {
         name: value for name, value in variables.items()
         if not name.startswith(OF_REFRAME)
@@ -221,12 +224,13 @@ def for_shell(launch: str, outside: bool = False) -> str:
 
     The first word that fits decides. `launch` is how ranks start: what they are told by it passes.
     What a container would not be given, since ranks are told it by another launcher alone, is
-    removed `outside` of one, too: an MPI would believe it.
+    removed `outside` of one, too: an MPI would believe it. By OF_LAUNCH it is ended there.
     """
 
     def fate_of(row: VariablesRow) -> str:
         if launch in row.told_by:
             return PASSES
-        return Fate.GOES if outside and row.told_by else row.fate
+        is_of_another = bool(row.told_by) and OF_LAUNCH not in row.names
+        return Fate.GOES if outside and is_of_another else row.fate
 
     return " ".join(f"{fate_of(row)}:{'|'.join(row.names)}" for row in TABLE)

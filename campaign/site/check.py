@@ -97,7 +97,7 @@ def of_apptainer(root: Path, site: dict[str, Any], names: list[str]) -> Iterator
     It is started with the options of a launch. Nothing is run from an image that the site does not
     admit.
     """
-    if not any_image(names):
+    if names and not any_image(names):
         return
     try:
         if site["scheduler"] == LOCAL:

@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,10 +29,7 @@ MPICH_WAITS_FOR_OTHERS = {
         for operation in ("BARRIER", "BCAST", "REDUCE", "ALLREDUCE")
     },
 }
-#: The Makefile's options, but for what only a debugger asks, which takes a fifth of the time: the
-#: code is the same, and valgrind and sanitizers say its lines.
-AS_BUILT = "-O2 -g1"
-SANITIZERS = "-O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all"
+SANITIZERS = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 
 @contextmanager
@@ -66,18 +62,17 @@ class Built:
     implementation: str
     prefix: Path
     build: Path
-    flags: str = AS_BUILT
-    sources: Path = PROJECT / "benchmarks"
+    flags: str = ""
 
     def make(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run make in the sources with this MPI's compiler, which one worker does at a time.
+        """Run make in benchmarks/ with this MPI's compiler, which one worker does at a time.
 
         What is left where it fails or is killed is not kept for the next run of the lanes.
         """
-        how = [f"CC={self.prefix}/bin/mpicc", *self.variables()]
-        command = ["make", "-C", str(self.sources), f"BUILD={self.build}", *how, *words]
+        command = ["make", "-C", str(PROJECT / "benchmarks"), f"CC={self.prefix}/bin/mpicc",
+                   f"BUILD={self.build}", *self.variables(),
+                   *words]  # fmt: skip
         with alone_in(self.build):
-            self.empty_unless_made(how)
             (self.build / SOUND).unlink(missing_ok=True)
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=3000, check=False
@@ -86,56 +81,9 @@ class Built:
                 (self.build / SOUND).touch()
             return done
 
-    def empty_unless_made(self, how: list[str]) -> None:
-        """Throw away what was compiled with other options, or by another compiler than today's.
-
-        Make knows of neither: it asks only which file is newer.
-        """
-        compilers = [value.split()[0] for name, _, value in (word.partition("=") for word in how)
-                     if name in ("CC", "PLAIN_CC")]  # fmt: skip
-        said = [subprocess.check_output([one, "--version"], text=True) for one in compilers]
-        made, today = self.build / "made", "\n".join([*how, *said])
-        if made.exists() and made.read_text() != today:
-            shutil.rmtree(self.build)
-            self.build.mkdir()
-        made.write_text(today)
-
-    def has(self, *targets: str) -> None:
-        """Build programs; fail where the compiler has a remark on one."""
-        done = self.make("-j2", *targets)
-        assert done.returncode == 0, done.stderr
-        # What was said when they were built may have been to another worker, or another run.
-        said = self.build / "said"
-        with said.open("a") as file:
-            file.write(done.stderr)
-        assert "warning" not in said.read_text(), said.read_text()
-
-    def with_another(self, folder: Path, file: str, *texts: tuple[str, str]) -> "Built":
-        """Return programs, still to be built, of sources of which one file has other texts.
-
-        What was not compiled of that file is taken over, with what make is to know of each: the
-        headers that it is made of.
-        """
-        assert file.endswith((".c", ".h")), f"{file}: nothing says what is made of it"
-        sources, build = folder / "benchmarks", folder / "build"
-        shutil.copytree(self.sources, sources, ignore=shutil.ignore_patterns("build"))
-        with alone_in(self.build):
-            shutil.copytree(self.build, build, ignore=shutil.ignore_patterns("hpcc", "bin", "lib"))
-        for path in build.rglob("*.d"):
-            text = path.read_text().replace(str(self.build), str(build))
-            path.write_text(text)
-            if file in (os.path.normpath(word) for word in text.split()):
-                path.with_suffix(".o").unlink()
-        text = (sources / file).read_text()
-        for old, new in texts:
-            assert old in text, old
-            text = text.replace(old, new)
-        (sources / file).write_text(text)
-        return Built(self.implementation, self.prefix, build, self.flags, sources)
-
     def variables(self) -> list[str]:
         """Return what make is told of the compiler's options."""
-        return [f"CFLAGS={self.flags}"]
+        return [f"CFLAGS={self.flags}"] if self.flags else []
 
     def run(
         self, program: str, *arguments: str, ranks: int = 2, folder: Path | None = None,
@@ -209,7 +157,13 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Built]:
     def build(implementation: str) -> Built:
         prefix = install(PROJECT, implementation)
         programs = Built(implementation, prefix, of_all_workers(tmp_path_factory, implementation))
-        programs.has("all", "blas")
+        done = programs.make("-j2", "all", "blas")
+        assert done.returncode == 0, done.stderr
+        # What was said when they were built may have been to another worker, or another run.
+        said = programs.build / "said"
+        with said.open("a") as file:
+            file.write(done.stderr)
+        assert "warning" not in said.read_text(), said.read_text()
         return programs
 
     return build

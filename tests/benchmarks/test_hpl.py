@@ -9,7 +9,7 @@ import pytest
 from containers.sources import fetch_archive, load_sources
 from records.ending import told_in
 from records.hpl import read_hpl_output
-from tests.benchmarks.conftest import PROJECT, UNSHARE, Built, of_all_workers
+from tests.benchmarks.conftest import PROJECT, UNSHARE, Built
 
 pytestmark = pytest.mark.real
 
@@ -69,25 +69,17 @@ def hpcc_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "hpcc-1.5.0"
 
 
-@pytest.fixture(scope="session")
-def hpl(built: Built, hpcc_source: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Return HPL, built as quickly as a compiler can: nothing asks how fast it is."""
-    folder = of_all_workers(tmp_path_factory, f"hpl-{built.implementation}")
-    found = Built(built.implementation, built.prefix, folder, "-O0")
-    done = found.make("-j2", f"HPL_SOURCE={hpcc_source}", "xhpl", f"{folder}/bin/hpl_dat")
+def test_hpl_solves_and_checks(built: Built, hpcc_source: Path, tmp_path: Path) -> None:
+    done = built.make("-j2", f"HPL_SOURCE={hpcc_source}", "xhpl")
     assert done.returncode == 0, done.stderr
-    return found
-
-
-def test_hpl_solves_and_checks(hpl: Built, tmp_path: Path) -> None:
-    missing = hpl.run("xhpl", folder=tmp_path)
+    missing = built.run("xhpl", folder=tmp_path)
     assert missing.returncode == 1 and "HPL.dat cannot be read" in missing.stderr
     subprocess.run(
-        [hpl.build / "bin/hpl_dat", "--p", "1", "--q", "2", "--n", "100,200", "--nb", "32",
+        [built.build / "bin/hpl_dat", "--p", "1", "--q", "2", "--n", "100,200", "--nb", "32",
          "--output", "HPL.dat"],
         cwd=tmp_path, check=True,
     )  # fmt: skip
-    done = hpl.run("xhpl", folder=tmp_path)
+    done = built.run("xhpl", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     (tmp_path / "out").write_text(done.stdout)
     runs = read_hpl_output(tmp_path / "out")
@@ -112,13 +104,14 @@ def test_hpl_solves_and_checks(hpl: Built, tmp_path: Path) -> None:
     ],
 )
 def test_hpl_fails_aloud(
-    hpl: Built, old: str, new: str, sentence: str | None, tmp_path: Path
+    built: Built, hpcc_source: Path, old: str, new: str, sentence: str | None, tmp_path: Path
 ) -> None:
-    command = [str(hpl.build / "bin/hpl_dat"), "--p", "1", "--q", "2", "--n", "100", "--nb", "32"]
+    assert built.make("-j2", f"HPL_SOURCE={hpcc_source}", "xhpl").returncode == 0
+    command = [str(built.build / "bin/hpl_dat"), "--p", "1", "--q", "2", "--n", "100", "--nb", "32"]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert old in text
     (tmp_path / "HPL.dat").write_text(text.replace(old, new))
-    done = hpl.run("xhpl", folder=tmp_path)
+    done = built.run("xhpl", folder=tmp_path)
     assert done.returncode != 0
     if sentence:
         said = [line for line in done.stderr.splitlines() if line.startswith("xhpl: ")]

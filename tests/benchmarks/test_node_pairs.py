@@ -91,9 +91,10 @@ def test_nobody_waits_for_the_times_while_the_last_pair_has_its_turn(
             _, rank, what, when = line.split()
             if what == "s":
                 sent[int(rank)] = int(when)
-            else:
+            elif sent[int(rank)]:
                 gathering[int(rank)].append((int(when), sent[int(rank)]))
-    assert [len(each) for each in gathering.values()] == [6] * 4
+    # Three rounds of two measures, and what is gathered at the end.
+    assert len(gathering) == 4 and min(map(len, gathering.values())) >= 6
     for of_ranks in zip(*gathering.values(), strict=True):
         assert min(began for began, _ in of_ranks) > max(last for _, last in of_ranks)
 

@@ -23,7 +23,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 IMAGE = "mpich-5.0.2"
 NAME = f"{IMAGE}+site"
 #: A campaign takes a minute or two beside everything else; this only ends what hangs.
-PATIENCE_S = 900.0
+PATIENCE_S = 2400.0
 
 
 def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:

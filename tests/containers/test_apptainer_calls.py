@@ -68,6 +68,8 @@ NAMES = {
     "campaign/provenance.py",
     # Its version, for a new site's file.
     "campaign/site/new.py",
+    # Which one a checkout starts, before which each launch waits for its turn.
+    "costs/turns.py",
 }
 #: Who may say that something is admitted.
 ADMIT = {"containers/bases.py", "containers/build.py", "containers/trust.py"}

@@ -119,7 +119,6 @@ def test_what_an_mpi_loads_by_itself_is_part_of_it(tmp_path: Path) -> None:
     assert installations._components([str(tmp_path / "lib/libmpi.so.40")]) == [component]
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no compiler")
 def test_the_loader_is_asked_after_what_a_job_prepares(tmp_path: Path) -> None:
     site = site_with(tmp_path)
     (tmp_path / "given.c").write_text("int given(void) { return 0; }\n")

@@ -194,4 +194,6 @@ def test_a_campaigns_jobs_have_no_habits_of_the_users_shell() -> None:
     assert for_reframe(users, {}) == {"BASH_COMPAT": "5", "MODULEPATH": "/x"}
     assert for_reframe(users, {"modules": ["apptainer"]}) == users
     assert for_reframe(users, {"prepare": [". /etc/profile"]}) == users
+    installed = {"one": {"prefix": "/opt"}, "other": {"prepare": ["module load mpi"]}}
+    assert for_reframe(users, {"installations": installed}) == users
     assert "ENV" in for_reframe(users, {"variables": ["ENV"]})

@@ -75,7 +75,7 @@ def test_an_image_s_record_has_no_such_word(stand_in: StandIn) -> None:
 def test_what_is_replaced_during_a_campaign_fails(installed: StandIn) -> None:
     launcher = installed.root / "mpiexec"
     launcher.write_text(
-        MPIEXEC + f"echo >>{shlex.quote(str(installed.root / 'prefix/bin/echo'))}\n"
+        MPIEXEC + f"echo >>{shlex.quote(str(installed.root / 'prefix/bin/pingpong'))}\n"
     )
     outcome = installed.run()
     assert outcome.code != 0

@@ -128,7 +128,7 @@ def test_a_core_that_is_taken_in_some_transfers_of_all_sweeps_is_slow() -> None:
 
 
 def test_links_are_unstable_by_others_under_as_many_switches() -> None:
-    """Pairs under one switch are disturbed now and then, as on one core, and no other."""
+    """Pairs under one switch are disturbed now and then, as where they share a core."""
     drawn = np.random.default_rng(3)
     times: dict[Measure, PairTimes] = {}
     for measure in ("latency", "bandwidth"):
