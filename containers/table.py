@@ -338,7 +338,7 @@ def parse_table(text: str, path: str = TABLE) -> ImplementationTable:
     Raises TableError that names file, entry and, for an unknown key, the nearest right one.
     """
     try:
-        data = from_yaml(text)
+        data = from_yaml(text, once=True)
     except yaml.YAMLError as error:
         raise TableError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     try:
@@ -375,7 +375,7 @@ def with_entry(table: ImplementationTable, name: str, text: str, path: str) -> I
     if name in table.implementations:
         raise TableError(f"{path}: {TABLE} also has {name}; remove one of the two")
     try:
-        entry = ImplementationEntry.model_validate(from_yaml(text))
+        entry = ImplementationEntry.model_validate(from_yaml(text, once=True))
     except yaml.YAMLError as error:
         raise TableError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     except ValidationError as error:
