@@ -41,7 +41,8 @@ GLOBAL = {"execd_spool_dir": f"{SPOOL}/nodes", "shell_start_mode": "unix_behavio
           "load_report_time": "00:00:03", "max_unheard": "00:00:12",
           "mailer": "/bin/true", "xterm": "/bin/true"}  # fmt: skip
 # Jobs are few, and each is waited for.
-SCHEDULING = {"schedule_interval": "0:0:2", "flush_submit_sec": "1", "flush_finish_sec": "1"}
+SCHEDULING = {"schedule_interval": "0:0:2", "flush_submit_sec": "1", "flush_finish_sec": "1",
+              "queue_sort_method": "seqno"}  # fmt: skip
 # A launch's ranks on other nodes are tasks of its job (qrsh -inherit), of which there may be one
 # more on each: the launcher's own daemon.
 ENVIRONMENT_OF_RANKS = f"""pe_name            {PARALLEL_ENVIRONMENT}
@@ -66,7 +67,10 @@ LIMITS = [f"{kind}_{what}" for what in
 def queue(cluster: Cluster) -> str:
     """Return the queue of all nodes, with a slot for each core."""
     keys = {
-        "qname": QUEUE, "hostlist": " ".join(cluster.node_names()), "seq_no": "0",
+        "qname": QUEUE, "hostlist": " ".join(cluster.node_names()),
+        # As Slurm gives them: two ranks are on node1 and node2, and so on two cores.
+        "seq_no": ",".join(["0", *(f"[{name}={place}]" for place, name
+                                   in enumerate(cluster.node_names()))]),
         # However busy the one machine is that plays the nodes.
         "load_thresholds": "NONE", "suspend_thresholds": "NONE", "nsuspend": "1",
         "suspend_interval": "00:05:00", "priority": "0", "min_cpu_interval": "00:05:00",

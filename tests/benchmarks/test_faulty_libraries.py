@@ -74,6 +74,21 @@ def test_a_barrier_that_does_not_wait_fails(one: Built, tmp_path: Path) -> None:
     assert "barrier: a rank left it before rank " in said
 
 
+def test_a_barrier_is_proved_where_a_receive_from_any_source_never_ends(
+    one: Built, tmp_path: Path
+) -> None:
+    """As MPICH 5.0.2's over UCX, whose message is there before it; here it fails at once."""
+    preloaded = library(
+        one, tmp_path,
+        "int MPI_Recv(void *b, int n, MPI_Datatype t, int s, int g, MPI_Comm c, MPI_Status *u)\n"
+        "{ if (s == MPI_ANY_SOURCE) MPI_Abort(c, 9);\n"
+        "  return PMPI_Recv(b, n, t, s, g, c, u); }",
+    )  # fmt: skip
+    words = ["--operation", "barrier", *TINY]
+    done = one.run("collective", *words, ranks=4, LD_PRELOAD=preloaded)
+    assert done.returncode == 0, done.stderr
+
+
 def test_wrong_data_in_any_place_are_found(one: Built, tmp_path: Path) -> None:
     """Messages that do not begin with a page, as most that are out of the cache."""
     preloaded = library(

@@ -44,6 +44,9 @@ def test_grid_engine_has_a_queue_of_every_node_with_a_slot_a_core() -> None:
     cluster = describe(nodes="3", scheduler="sge")
     lines = dict(line.split(maxsplit=1) for line in gridengine.queue(cluster).splitlines())
     assert (lines["hostlist"], lines["slots"]) == ("node1 node2 node3", "1")
+    # Jobs get the first nodes first, as from Slurm, and so cores of their own where there are two.
+    assert lines["seq_no"] == "0,[node1=0],[node2=1],[node3=2]"
+    assert gridengine.SCHEDULING["queue_sort_method"] == "seqno"
     # However busy the one machine is, and whatever limits Debian's example has.
     assert lines["load_thresholds"] == "NONE" and lines["h_vmem"] == lines["s_rt"] == "INFINITY"
     assert "control_slaves     TRUE" in gridengine.ENVIRONMENT_OF_RANKS

@@ -18,11 +18,11 @@ SITE = "box-sge"
 
 @pytest.fixture
 def gridengine() -> Iterator[Cluster]:
-    """Return a cluster of two nodes with Grid Engine; one that was up before is up again then."""
+    """Return a cluster of four nodes with Grid Engine; one that was up before is up again then."""
     described = PROJECT / ".wyeast" / "cluster" / "cluster.json"
     before = json.loads(described.read_text()) if control("status").returncode == 0 else None
     control("down")
-    done = control("up", "--scheduler=sge", "--nodes=2")
+    done = control("up", "--scheduler=sge", "--nodes=4")
     assert done.returncode == 0, done.stderr
     yield Cluster()
     control("down")
@@ -44,3 +44,5 @@ def test_jobs_of_grid_engine_make_one_world_of_two_nodes(gridengine: Cluster) ->
     [campaign] = (PROJECT / "runs").glob(f"*-{SITE}-check-site")
     for record in read_records(campaign):
         assert (record.outcome, record.ranks, record.nodes) == ("sound", 2, 2)
+        # In the order of their numbers, so that they share no core of the machine.
+        assert record.header["hosts"] == ["node1", "node2"]
