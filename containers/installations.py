@@ -12,7 +12,7 @@ import secrets
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -267,7 +267,7 @@ def _brought(
         told = loaded_libraries.read(said, "")
         if told is None:
             raise InstallationError(_unknown(found))
-        known |= dict.fromkeys([*new, *map(Path, told["sha256"])])
+        known |= dict.fromkeys([*new, *_resolved(told["sha256"])])
         new = [path for path in _components(told["sha256"]) if path not in known]
     return known
 
@@ -283,7 +283,16 @@ def _components(libraries: Iterable[str]) -> list[Path]:
         for parent in {Path(one).parent, Path(os.path.realpath(one)).parent}
         for folder in parent.glob(pattern)
     }
-    return sorted(path for folder in folders for path in folder.glob("*.so") if path.is_file())
+    # A component may load what it is beside, as `libfabric/../libfabric.so`, and so on for ever.
+    return sorted({*_resolved(path for one in folders for path in one.glob("*.so"))})
+
+
+def _resolved(paths: Iterable[str | Path]) -> Iterator[Path]:
+    """Yield the files of that name, without links and detours; nothing of what is no file."""
+    for one in paths:
+        path = Path(os.path.realpath(one))
+        if path.is_file():
+            yield path
 
 
 def _variables_of(found: Installation) -> dict[str, str]:

@@ -78,6 +78,8 @@ def test_one_that_is_unusable_is_refused_before_anything_long(
     site = site_with(tmp_path)
     monkeypatch.setattr(selection, "site_data", lambda root, name: site)
     assert request.known(PROJECT, "local", NAME) == [NAME]
+    assert request.known(PROJECT, "local", f"{NAME}, {NAME}") == [NAME]
+    assert selection.implementations(PROJECT, "local", f"{NAME},{NAME},") == [NAME]
     request.refuse_installations(PROJECT, "local", [NAME, "mpich-5.0.2"])
     with pytest.raises(images.ImageError, match="is no installation that `installations` of the"):
         request.refuse_installations(PROJECT, "local", ["mpich-5.0.2+site"])
@@ -252,6 +254,9 @@ def test_what_components_and_the_launcher_load_is_part_of_it(tmp_path: Path) -> 
             name="libucp.so.0")  # fmt: skip
     program(tmp_path / "ucx/ucx/libuct_ib.so")
     library(tmp_path / "run", launcher, f"-Wl,-rpath,{tmp_path}/run", name="librun.so.1")
+    # One of these loads what it is beside, by another name each time.
+    library(tmp_path / "ucx", tmp_path / "ucx/ucx/libuct_tcp.so", "-Wl,-rpath,$ORIGIN/..",
+            name="libucp.so.0")  # fmt: skip
     before = installations.contents(of(site))
     for path in (
         mpi / "openmpi/mca_pml_ucx.so", tmp_path / "ucx/libucp.so.0",
