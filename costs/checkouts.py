@@ -322,8 +322,8 @@ def main() -> int:
     if options.turns and checkouts[0] == checkouts[1]:
         raise CampaignError("--turns: two campaigns at once need two checkouts: give another one")
     # Ended in another way than by a person, it removes its campaigns, too.
-    for one in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(one, signal.default_int_handler)
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, signal.default_int_handler)
     pairs: list[tuple[CheckoutCourse, CheckoutCourse]] = []
     ratios: list[dict[Key, float]] = []
     rounds = max(1 if options.turns else 2, options.rounds)
