@@ -15,7 +15,7 @@ from typing import Any
 
 from containers import images, installations, labels, loaded_libraries, trust
 from containers.apptainer import command, launch_options, run_apart
-from containers.selection import runs_here
+from containers.selection import runs_here, site_data
 from containers.spack import installed_packages
 from containers.table import split_variant
 from records import environment, layout, nodes
@@ -273,7 +273,8 @@ def changes(root: Path, manifest: Manifest) -> list[str]:
     for name, image in manifest.images.items():
         if image.runs == OUTSIDE:
             with suppress(images.ImageError):
-                here = installations.facts(root, manifest.site_data or {}, name)
+                # The site's file, an input itself, has lines that a manifest does not keep.
+                here = installations.facts(root, site_data(root, manifest.site), name)
                 if here["sha256"] != image.sha256:
                     found.append(f"the installation {name} was replaced")
             continue

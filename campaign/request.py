@@ -209,7 +209,7 @@ def known(root: Path, site: str, words: str) -> list[str]:
     """
     if words in ("all", "default"):
         return load_table(root).choose(words)
-    names = [name.strip() for name in words.split(",") if name.strip()]
+    names = [*dict.fromkeys(name.strip() for name in words.split(",") if name.strip())]
     if words and not names:
         raise CampaignError(
             f"IMAGES={shlex.quote(words)} names no implementation; containers/implementations.yaml "

@@ -8,8 +8,11 @@ the image's stands.
 import hashlib
 import json
 import os
+import secrets
+import shlex
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,8 +26,10 @@ from containers.packing import implementation_of
 from containers.sources import sha256_of
 from containers.table import Implementation, ImplementationEntry, Packed, TableError, load_table
 from records import environment
+from records.causes import one_line, sentence_in
 from records.manifest import OUTSIDE
 from site_configs.installation_entries import NAMED, is_installation
+from site_configs.launchers import prepared
 
 #: What a record has in the place of who signed an image.
 SIGNATURE = "not verified: installed by the site"
@@ -33,8 +38,12 @@ FIRST = "preflight"
 #: What Open MPI's launcher asks root for. In a container, root is that of a user namespace; here it
 #: is the machine's, so that only the site may say it.
 OF_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
-#: Where an MPI keeps what it loads by itself, beside its library.
-COMPONENTS = ("openmpi", "pmix", "prte")
+#: Where an MPI, and what it is made of, keep what they load by themselves: folders beside libraries
+#: of these names.
+COMPONENTS = {
+    "libmpi": "openmpi*", "libopen-": "openmpi*", "libpmix": "pmix*", "libprrte": "prte*",
+    "libuc": "ucx", "libfabric": "libfabric",
+}  # fmt: skip
 #: How long the loader may take to say what all programs load, in seconds, and how much it may say.
 PATIENCE_S, MOST_SAID_BYTES = 120.0, 2**24
 
@@ -51,7 +60,9 @@ class Installation:
     name: str
     folder: Path
     mpiexec: str | None
-    #: What a job does before the launch, and the variables that ranks have.
+    #: What a job does before the launch, after what the site has all jobs do (`before`), and the
+    #: variables that ranks have.
+    before: tuple[str, ...]
     prepare: tuple[str, ...]
     variables: tuple[tuple[str, str], ...]
     #: The variables from outside that the site names.
@@ -63,6 +74,20 @@ class Installation:
     def labels(self) -> Labels:
         """Return them as those of an image."""
         return Labels.of(dict(self.words), self.name)
+
+    @property
+    def preparation(self) -> list[str]:
+        """Return the lines of a shell that prepare a launch, or end it with a sentence.
+
+        Without what a module would load, another MPI may be found, and measured under this name.
+        """
+        lines = []
+        for number, command in enumerate(self.prepare, 1):
+            words = f"{self.name}: command {number} of `prepare` fails: {one_line(command)}"
+            fails = f"[ $? = 0 ] || {{ echo {shlex.quote(words)} >&2; exit 1; }}"
+            # Of a comment alone, what was before it would count.
+            lines += [":", command, fails]
+        return lines
 
     def has(self, program: str) -> bool:
         """Return whether a program is there."""
@@ -104,11 +129,16 @@ def of_site(root: Path, site: Mapping[str, Any], name: str) -> Installation:
     folder, mpiexec = Path(entry["prefix"]) / "bin", entry.get("mpiexec")
     image = _as_packed(root, name, entry)
     found = Installation(
-        name, folder, mpiexec, tuple(entry.get("prepare", ())),
+        name, folder, mpiexec, tuple(prepared(site)), tuple(entry.get("prepare", ())),
         tuple({**_of_family(image), **entry.get("environment", {})}.items()),
         environment.named(site), tuple(_labels(image, name).items()),
     )  # fmt: skip
-    if not Path(entry["prefix"]).is_dir():
+    try:
+        is_there = Path(entry["prefix"]).is_dir()
+        is_ours = is_there and found.has(FIRST) and _is_of_this_machine(folder / FIRST)
+    except OSError as error:
+        raise InstallationError(f"{name}: {error.filename}: {error.strerror}") from None
+    if not is_there:
         raise InstallationError(
             f"{name}: there is no folder {entry['prefix']} on this machine, which `prefix` names"
         )
@@ -117,11 +147,28 @@ def of_site(root: Path, site: Mapping[str, Any], name: str) -> Installation:
             f"{name}: {folder} has no program {FIRST}: give the prefix under which Spack's "
             "wyeast-benchmarks, or `make -C benchmarks install PREFIX=`, has put the programs"
         )
+    if not is_ours:
+        raise InstallationError(
+            f"{name}: {folder / FIRST} is no program of this machine ({os.uname().machine}): give "
+            "the prefix of programs that were compiled for it"
+        )
     if mpiexec and not os.access(mpiexec, os.X_OK):
         raise InstallationError(
             f"{name}: {mpiexec}, which `mpiexec` names, is no program that can be started here"
         )
     return found
+
+
+def _is_of_this_machine(path: Path) -> bool:
+    """Return whether a file is a program that processors as this one's start; raises OSError."""
+    heads = []
+    for one in (path, Path(sys.executable)):
+        # What is no file at all does not block.
+        with open(os.open(one, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            heads.append(file.read(20) if one.is_file() else b"")
+    # That it is a program, of so many bits, in which order, for which processors.
+    first, own = (head[:6] + head[18:] for head in heads)
+    return first == own
 
 
 def _as_packed(root: Path, name: str, entry: Mapping[str, Any]) -> Implementation:
@@ -168,7 +215,8 @@ def contents(found: Installation) -> Contents:
 
 @cache
 def _read(found: Installation) -> Contents:
-    said = _asked(found)
+    variables = _variables_of(found)
+    said = _asked(found, variables, f"{found.folder}/*")
     lacking = {match["name"]: None for match in loaded_libraries.LACKING.finditer(said)}
     if lacking:
         raise InstallationError(
@@ -177,21 +225,16 @@ def _read(found: Installation) -> Contents:
         )
     libraries = loaded_libraries.read(said, str(found.folder))
     if libraries is None:
-        raise InstallationError(
-            f"{found.name}: the loader (ldd) does not say what the programs in {found.folder} "
-            "load, so it would be unknown what is measured"
-        )
-    read = Contents("", libraries, {})
-    files = [
-        *sorted(path for path in found.folder.iterdir() if path.is_file()),
-        # What programs of ours load by themselves, to profile others.
-        *sorted((found.folder.parent / "lib").glob("libwyeast_*.so")),
-        *([Path(found.mpiexec)] if found.mpiexec else []),
-        *map(Path, libraries["sha256"]),
-        *_components(read.mpi),
-    ]
-    states = {path: _state(path) for path in files}
+        raise InstallationError(_unknown(found))
     try:
+        files = [
+            *sorted(path for path in found.folder.iterdir() if path.is_file()),
+            # What programs of ours load by themselves, to profile others.
+            *sorted((found.folder.parent / "lib").glob("libwyeast_*.so")),
+            *map(Path, libraries["sha256"]),
+            *_brought(found, variables, libraries["sha256"]),
+        ]
+        states = {path: _state(path) for path in files}
         digests = {str(path): sha256_of(path) for path in files}
     except OSError as error:
         raise InstallationError(f"{found.name}: {error}") from None
@@ -203,26 +246,94 @@ def _read(found: Installation) -> Contents:
     return whole
 
 
+def _unknown(found: Installation) -> str:
+    return (
+        f"{found.name}: the loader (ldd) does not say what the programs in {found.folder} load, so "
+        "it would be unknown what is measured"
+    )
+
+
+def _brought(
+    found: Installation, variables: Mapping[str, str], loaded: Iterable[str]
+) -> Iterable[Path]:
+    """Return the launcher, what an MPI loads by itself, and all that these load.
+
+    Raises InstallationError where the loader does not tell.
+    """
+    known = dict[Path, None]()
+    new = [*([Path(found.mpiexec)] if found.mpiexec else []), *_components(loaded)]
+    while new:
+        said = _asked(found, variables, shlex.join(map(str, new)))
+        told = loaded_libraries.read(said, "")
+        if told is None:
+            raise InstallationError(_unknown(found))
+        known |= dict.fromkeys([*new, *_resolved(told["sha256"])])
+        new = [path for path in _components(told["sha256"]) if path not in known]
+    return known
+
+
 def _components(libraries: Iterable[str]) -> list[Path]:
-    """Return what an MPI loads by itself from beside its libraries, so that ldd does not tell."""
-    folders = {Path(one).parent / name for one in libraries for name in COMPONENTS}
-    return sorted(path for folder in folders for path in folder.glob("*.so") if path.is_file())
+    """Return what is loaded from beside libraries by themselves, so that ldd does not tell."""
+    folders = {
+        folder
+        for one in libraries
+        for begins, pattern in COMPONENTS.items()
+        if Path(one).name.startswith(begins)
+        # A distribution has the name in a folder of many, and the file in the MPI's own.
+        for parent in {Path(one).parent, Path(os.path.realpath(one)).parent}
+        for folder in parent.glob(pattern)
+    }
+    # A component may load what it is beside, as `libfabric/../libfabric.so`, and so on for ever.
+    return sorted({*_resolved(path for one in folders for path in one.glob("*.so"))})
 
 
-def _asked(found: Installation) -> str:
-    """Return what the loader says of the programs, after what a job prepares."""
-    script = "\n".join([*found.prepare, loaded_libraries.question_of(str(found.folder))])
+def _resolved(paths: Iterable[str | Path]) -> Iterator[Path]:
+    """Yield the files of that name, without links and detours; nothing of what is no file."""
+    for one in paths:
+        path = Path(os.path.realpath(one))
+        if path.is_file():
+            yield path
+
+
+def _variables_of(found: Installation) -> dict[str, str]:
+    """Return the variables of ranks, after what a job prepares; raises InstallationError."""
+    # What is prepared may print something, too.
+    mark = secrets.token_hex()
+    script = "\n".join([
+        *found.before, *found.preparation, f"echo {mark}",
+        f"exec env {shlex.join(f'{name}={value}' for name, value in found.variables)} env -0",
+    ])  # fmt: skip
+    outside = environment.environment(os.environ, found.from_outside)
+    done = _run(found, ["-c", script], {**outside, "LC_ALL": "C"})
+    _, is_there, said = done.stdout.partition(f"{mark}\n")
+    if not is_there:
+        why = sentence_in(done.stderr) or "it ends the shell"
+        raise InstallationError(
+            f"{found.name}: what a job prepares (`prepare`) fails where campaigns are started: "
+            f"{why.removeprefix(f'{found.name}: ')}"
+        )
+    pairs = (line.partition("=") for line in said.split("\0") if line)
+    return {name: value for name, _, value in pairs} | {"LC_ALL": "C"}
+
+
+def _asked(found: Installation, variables: Mapping[str, str], files: str) -> str:
+    """Return what the loader says of files, the words of a shell that name them."""
+    # From its standard input a shell reads scripts of any length.
+    return _run(found, [], variables, loaded_libraries.question_of(files)).stdout
+
+
+def _run(
+    found: Installation, words: Sequence[str], variables: Mapping[str, str], text: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run a shell as a job's; raises InstallationError where that is not possible."""
     try:
-        done = run_apart(
-            ["bash", "-c", script], PATIENCE_S, most_bytes=MOST_SAID_BYTES,
-            env={**environment.environment(os.environ, found.from_outside),
-                 **dict(found.variables), "LC_ALL": "C"},
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
+        return run_apart(
+            ["bash", *words], PATIENCE_S, env=variables, text=text, most_bytes=MOST_SAID_BYTES
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise InstallationError(
             f"{found.name}: what its programs load cannot be asked: {error}"
         ) from None
-    return done.stdout
 
 
 def _state(path: Path) -> tuple[int, ...]:

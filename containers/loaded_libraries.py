@@ -9,26 +9,32 @@ from typing import Any
 #: Where images have their programs.
 OF_IMAGES = "/opt/wyeast/bin"
 #: Asked of a shell in the image: what each program loads, then what each MPI's library among that
-#: loads, then the digests of all of it. What is no dynamic program loads nothing.
+#: loads, then the digests of all of it. What is no dynamic program loads nothing. A line is a path,
+#: in which may be spaces; a library that is needed by its path has no arrow before it.
 QUESTION = r"""
-loaded() { echo "= $1"; ldd "$1" 2>/dev/null || true; }
+loaded() { printf '= %s\n' "$1"; ldd "$1" 2>/dev/null || true; }
 said=$(for file in /opt/wyeast/bin/*; do loaded "$file"; done)
-echo "$said"
-files=$(echo "$said" | sed -n 's/.* => \(\/[^ ]*\) (0x.*/\1/p' | sort -u)
+printf '%s\n' "$said"
+files=$(printf '%s\n' "$said" | sed -n -e 's/^[[:space:]].* => \(\/.*\) (0x[0-9a-f]*)$/\1/p' \
+    -e '/\/ld[^\/]* (0x/! s/^[[:space:]]\(\/.*\) (0x[0-9a-f]*)$/\1/p' | sort -u)
+IFS='
+'
+set -f
 for file in $files; do
     case ${file##*/} in libmpi*|libpmpi*|liblam*) loaded "$file" ;; esac
 done
 [ -z "$files" ] || sha256sum $files
 """
-LOADED = re.compile(r"\s+\S+ => (?P<path>/\S+) \(0x[0-9a-f]+\)")
-DIGEST = re.compile(r"(?P<sha256>[0-9a-f]{64})  (?P<path>/\S+)")
+#: The loader itself, which has no arrow either, is none of them.
+LOADED = re.compile(r"\s(?:.* => (?=/)|(?!.*/ld[^/]* \())(?P<path>/.+) \(0x[0-9a-f]+\)")
+DIGEST = re.compile(r"(?P<sha256>[0-9a-f]{64})  (?P<path>/.+)")
 #: In the loader's words, a library that a program needs and that is not there.
-LACKING = re.compile(r"\s+(?P<name>\S+) => not found")
+LACKING = re.compile(r"\s+(?P<name>\S.*) => not found")
 
 
-def question_of(folder: str) -> str:
-    """Return the question for the programs of another folder, whose path is one word of a shell."""
-    return QUESTION.replace(f"{OF_IMAGES}/*", f"{folder}/*")
+def question_of(files: str) -> str:
+    """Return the question for other files than an image's programs: words of a shell, quoted."""
+    return QUESTION.replace(f"{OF_IMAGES}/*", files)
 
 
 def read(said: str, folder: str = OF_IMAGES) -> dict[str, Any] | None:

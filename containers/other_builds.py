@@ -69,10 +69,13 @@ def with_builds(entries: dict[str, Any]) -> dict[str, Any]:
         options = entry.get("options") if isinstance(entry, dict) else None
         for option in options if isinstance(options, dict) else ():
             own = f"{name.removesuffix('-spack')}-{option}-spack"
-            if own in entries:
+            if own in entries or own in found:
+                has = "has an entry of its own"
+                if own not in entries:
+                    has = f"is one of {found[own]['build_of']}'s, too"
                 raise ValueError(
-                    f"implementations.{name}: `{own}`, a build of its `options`, has an entry of "
-                    "its own; rename one of the two"
+                    f"implementations.{name}: `{own}`, a build of its `options`, {has}; rename one "
+                    "of the two"
                 )
             found[own] = {
                 **{key: value for key, value in entry.items() if key not in ("options", "default")},

@@ -54,7 +54,8 @@ def implementations(root: Path, site: str, words: str) -> list[str]:
         return images.default_implementations(root)
     if words == "all":
         return images.available(root)
-    named = [name.strip() for name in words.split(",") if name.strip()]
+    # Each once: of two of one name, each launch would be two.
+    named = [*dict.fromkeys(name.strip() for name in words.split(",") if name.strip())]
     if named:
         return named
     built = images.available(root)

@@ -15,6 +15,7 @@ from containers.labels import Interface, Pmi
 from containers.other_builds import STRICT, BuildOption, Packages, with_builds
 from records import layout
 from records.yaml_text import from_yaml
+from site_configs.installation_entries import NAMED
 
 TABLE = "containers/implementations.yaml"
 #: Entries of this checkout alone: what `make image` has packed.
@@ -223,6 +224,11 @@ class ImplementationTable(_StrictEntry):
         if variant not in (None, HOST, *found.variants):
             assert variant is not None
             raise TableError(f"{TABLE}: {unknown_variant(name, variant, found.variants)}")
+        if taken := {HOST, NAMED.removeprefix("+")} & found.variants.keys():
+            raise TableError(
+                f"{TABLE}: implementations.{name}: a variant cannot be called `{min(taken)}`: by "
+                f"{name}+{min(taken)} something of the machine is meant, and no image's variant"
+            )
         wrong = image_labels.wrong_label(found.labels())
         if wrong:
             raise TableError(f"{TABLE}: implementations.{name}: {wrong}")
@@ -338,7 +344,7 @@ def parse_table(text: str, path: str = TABLE) -> ImplementationTable:
     Raises TableError that names file, entry and, for an unknown key, the nearest right one.
     """
     try:
-        data = from_yaml(text)
+        data = from_yaml(text, once=True)
     except yaml.YAMLError as error:
         raise TableError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     try:
@@ -375,7 +381,7 @@ def with_entry(table: ImplementationTable, name: str, text: str, path: str) -> I
     if name in table.implementations:
         raise TableError(f"{path}: {TABLE} also has {name}; remove one of the two")
     try:
-        entry = ImplementationEntry.model_validate(from_yaml(text))
+        entry = ImplementationEntry.model_validate(from_yaml(text, once=True))
     except yaml.YAMLError as error:
         raise TableError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     except ValidationError as error:

@@ -15,6 +15,7 @@ import math
 import os
 import shlex
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -35,6 +36,7 @@ from records.base import CampaignError
 from records.campaign import Campaign, read_campaign
 from records.program_output import ProgramOutput
 from records.su3 import Su3Result
+from site_configs.installation_entries import is_installation
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Short ones, of which a round has several.
@@ -144,8 +146,12 @@ def measure_in_turns(
     order = (checkouts[first], checkouts[1 - first])
     try:
         in_turns(order, words, own_environment())
-        here, there = (read_campaign(path) for one in checkouts for path in folders(one, name))
-        return by_round(here, there)
+        found = [folders(one, name) for one in checkouts]
+        for one, paths in zip(checkouts, found, strict=True):
+            if len(paths) != 1:
+                raise CampaignError(f"{one}/runs has {len(paths)} campaigns of the name {name}")
+        (here,), (there,) = found
+        return by_round(read_campaign(here), read_campaign(there))
     finally:
         for one in checkouts:
             remove(one, name)
@@ -307,6 +313,17 @@ def main() -> int:
         raise CampaignError(f"{options.other} is no checkout: it has no file `activate`")
     if options.turns is not None and options.turns < 1:
         raise CampaignError(f"--turns {options.turns}: give a number of rounds, at least 1")
+    outside = [name for name in options.images.split(",") if is_installation(name.strip())]
+    if options.turns and outside:
+        raise CampaignError(
+            f"--turns: launches of {outside[0]}, an installation, are started by no Apptainer, at "
+            "which they would wait for their turns: measure images, or without --turns"
+        )
+    if options.turns and checkouts[0] == checkouts[1]:
+        raise CampaignError("--turns: two campaigns at once need two checkouts: give another one")
+    # Ended in another way than by a person, it removes its campaigns, too.
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, signal.default_int_handler)
     pairs: list[tuple[CheckoutCourse, CheckoutCourse]] = []
     ratios: list[dict[Key, float]] = []
     rounds = max(1 if options.turns else 2, options.rounds)

@@ -25,7 +25,7 @@ from records.base import CampaignError
 from records.causes import one_line
 
 #: What starts in a turn: the launchers of images, and not what asks an image or an Apptainer.
-LAUNCHERS = ("mpiexec", "mpirun")
+LAUNCHERS = ("mpiexec", "mpirun", "lam_ranks", "pvm_ranks")
 WRAPPER = """#!/bin/sh
 # A launch waits for its turn, and hands it on when it has ended.
 case " $* " in {launchers}) ;; *) exec {apptainer} "$@" ;; esac
@@ -42,13 +42,15 @@ POLL_S, ASK_S = 0.5, 60.0
 
 
 def apart() -> list[str]:
-    """Return what runs a command with processes and locks of its own.
+    """Return what runs a command with processes and locks of its own, which end with this one.
 
     Campaigns exclude each other by a lock of the machine, and mark a launch beside which others
-    used the processors, as the other's did while it waited.
+    used the processors, as the other's did while it waited. Whoever is ended in any way leaves
+    none behind, that nobody would see measuring.
     """
     rights = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    return ["unshare", *rights, "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+    return ["setpriv", "--pdeathsig", "KILL", "unshare", *rights, "--mount", "--pid", "--fork",
+            "--kill-child", "--mount-proc",
             "sh", "-c", 'mount -t tmpfs none /run/lock && exec "$@"', "sh"]  # fmt: skip
 
 
@@ -60,12 +62,15 @@ def in_turns(
     `environment` is that of both. Raises CampaignError where one fails; both have ended then.
     """
     with tempfile.TemporaryDirectory(prefix="wyeast-turns-") as folder:
+        if ":" in folder:
+            raise CampaignError(f"{folder} has a colon, which PATH cannot: set another TMPDIR")
         pipes = [_pipe(Path(folder) / f"turn{side}") for side in (0, 1)]
         running: list[subprocess.Popen[str]] = []
         try:
             for side, checkout in enumerate(checkouts):
                 own = _wrapper(Path(folder), side, _apptainer(checkout, environment))
-                script = f'. ./activate && PATH={own}:"$PATH" && exec {shlex.join(words)}'
+                first = shlex.quote(str(own))
+                script = f'. ./activate && PATH={first}:"$PATH" && exec {shlex.join(words)}'
                 with (Path(folder) / f"log{side}").open("w") as log:
                     running.append(
                         subprocess.Popen(
@@ -76,6 +81,12 @@ def in_turns(
                     )  # fmt: skip
             os.write(pipes[0], b"\n")
             _wait(running, pipes, [Path(folder) / f"log{side}" for side in (0, 1)], checkouts)
+            for side, checkout in enumerate(checkouts):
+                if not (Path(folder) / f"side{side}" / "begun").exists():
+                    raise CampaignError(
+                        f"no launch of {checkout} waited for a turn, so that what it measured may "
+                        "have run beside the other's"
+                    )
         finally:
             _end(running)
             for pipe in pipes:
@@ -90,7 +101,7 @@ def _pipe(path: Path) -> int:
 
 def not_measured(checkout: Path, said: str) -> CampaignError:
     """Return that a checkout did not measure, with the last that it said."""
-    last = one_line(" ".join(said.splitlines()[-3:]))
+    last = one_line(" ".join(said.splitlines()[-3:])) or "it said nothing"
     return CampaignError(f"{checkout} did not measure: {last}")
 
 
@@ -114,11 +125,12 @@ def _wrapper(folder: Path, side: int, apptainer: str) -> Path:
     path = own / "apptainer"
     path.write_text(
         WRAPPER.format(
-            launchers="|".join(f'*" {one} "*' for one in LAUNCHERS),
+            # By name, or by its path in the image.
+            launchers="|".join(f'*[\\ /]"{one} "*' for one in LAUNCHERS),
             apptainer=shlex.quote(apptainer),
-            begun=own / "begun",
-            mine=folder / f"turn{side}",
-            other=folder / f"turn{1 - side}",
+            begun=shlex.quote(str(own / "begun")),
+            mine=shlex.quote(str(folder / f"turn{side}")),
+            other=shlex.quote(str(folder / f"turn{1 - side}")),
         )
     )
     path.chmod(0o755)

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from records import files
 from records.base import CampaignError, Count, Duration, ExitCode, Number, RoundNumber
+from records.causes import harmless_strings
 from records.disturbance import Often, Outside
 from records.nodes import BOUNDS, possible
 from records.noise import Quiet
@@ -318,7 +319,8 @@ class Manifest(Part):
 
     def declared_sha256(self) -> str:
         """Return the SHA-256 of what was declared before the first launch, which identifies it."""
-        declared = {key: self.facts[key] for key in DECLARED if key in self.facts}
+        # As whoever reads the file has it: lines of a site's commands are one text there.
+        declared = harmless_strings({key: self.facts[key] for key in DECLARED if key in self.facts})
         text = json.dumps(declared, sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 

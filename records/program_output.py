@@ -38,7 +38,7 @@ from records.emulation import EmulationIterations, EmulationResult
 from records.ending import End
 from records.files import refuse_too_many_values
 from records.node_pairs import NodePairsRound
-from records.node_rates import DgemmResult, LinpackSolve, StreamResult
+from records.node_rates import DgemmResult, LinpackSolve, Rate, StreamResult
 from records.noise import Noise
 from records.su3 import Su3Iterations, Su3Proof, Su3Result
 
@@ -239,6 +239,7 @@ def program_output(text: str, path: Path) -> ProgramOutput:
         header=header, results=results, iterations=iterations, rank_iterations=by_rank
     )
     try:
+        refuse_ranks_outside(output)
         refuse_other_ranks(output)
     except ValueError as error:
         raise RecordError(f"{path}: {error}") from None
@@ -255,6 +256,23 @@ def follow_result(record: SeriesOfTimes | RankIterations, result: Any) -> None:
         raise ValueError(
             f"{len(record.time_s)} times, but the result is of {result.iterations} iterations"
         )
+
+
+def refuse_ranks_outside(output: ProgramOutput) -> None:
+    """Raise ValueError where a result is of a rank that the world does not have."""
+    for one in output.results:
+        if isinstance(one, NodePairsRound):
+            highest = max(*one.source, *one.to)
+        elif isinstance(one, Latency | Transport):
+            highest = max(one.source, one.to)
+        elif isinstance(one, Rate):
+            highest = one.ranks - 1
+        else:
+            continue
+        if highest >= output.header.ranks:
+            raise ValueError(
+                f"{one.operation}: rank {highest} of a world of {output.header.ranks} ranks"
+            )
 
 
 def refuse_other_ranks(output: ProgramOutput) -> None:

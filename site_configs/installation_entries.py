@@ -7,17 +7,22 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from records.environment import OF_LAUNCH
 from records.yaml_text import LOADER
 from site_configs.entries import SiteEntry, are_texts, entries_of, is_text, nearest
 from site_configs.launchers import STARTED
 
 #: What the name of an installation ends in where implementations are named.
 NAMED = "+site"
-NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+#: Names of files have it in them, beside those of parameters.
+NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 #: A whole path that a shell and the loader's messages have as one word.
 PATH = re.compile(r"(?:/[A-Za-z0-9_.@=+-]+)+")
 VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+~-]*")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: By one the programs of the prefix are found before all others, by the other what is left of a
+#: launch.
+OURS = ("PATH", OF_LAUNCH)
 
 
 def is_installation(name: str) -> bool:
@@ -41,9 +46,14 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[Any], bool]:
 
 def _variables(value: Any) -> bool:
     return isinstance(value, dict) and all(
-        is_text(name) and VARIABLE.fullmatch(name) and is_text(said) and "\0" not in said
+        is_text(name) and VARIABLE.fullmatch(name) and name not in OURS and is_text(said)
+        and "\0" not in said
         for name, said in value.items()
-    )
+    )  # fmt: skip
+
+
+def _commands(value: Any) -> bool:
+    return are_texts(value) and not any("\0" in command for command in value)
 
 
 _WHOLE_PATH = "a whole path with only letters, digits and _.@=+-"
@@ -54,8 +64,8 @@ KEYS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "version": ("the MPI's version, as text", _matches(VERSION)),
     "mpiexec": (f"{_WHOLE_PATH}, of the MPI's own launcher", _matches(PATH)),
     "pmi": ("one of: pmix, pmi2", lambda value: value in ("pmix", "pmi2")),
-    "environment": ("variables with texts as values", _variables),
-    "prepare": ("a list of commands of a shell", are_texts),
+    "environment": (f"variables other than {' and '.join(OURS)}, with texts as values", _variables),
+    "prepare": ("a list of commands of a shell", _commands),
 }
 NEEDED = ("prefix", "family", "version")
 
@@ -72,10 +82,15 @@ def problems(entry: SiteEntry, launch: object, policy: object) -> Iterator[str]:
             "nobody can sign them: leave out one of the two"
         )
     for name, found in entries_of(LOADER(""), entry.node, entry.place).items():
-        if not NAME.fullmatch(name):
+        if name not in entry.value:
             yield (
-                f"{found.place}: the installation `{name}` must have a name of lower-case letters, "
-                f"digits and ._-; it is measured as <name>{NAMED}"
+                f"{found.place}: the name of the installation {name} must be text: write it in "
+                f'quotation marks, as in "{name}"'
+            )
+        elif not NAME.fullmatch(name):
+            yield (
+                f"{found.place}: the installation `{name}` must have a name of at most 64 "
+                f"lower-case letters, digits and ._-; it is measured as <name>{NAMED}"
             )
         keys = entries_of(LOADER(""), found.node, found.place)
         for key, one in keys.items():
@@ -89,6 +104,9 @@ def problems(entry: SiteEntry, launch: object, policy: object) -> Iterator[str]:
                     f"{one.place}: `{key}` of the installation {name} must be {KEYS[key][0]}, not "
                     f"{one.value}{nearest(one.value, STARTED) if key == 'family' else ''}"
                 )
+            elif key == "environment":
+                # Of a name that is there twice, who reads the file takes the last.
+                entries_of(LOADER(""), one.node, one.place)
         # Who starts ranks by a scheduler or by the machine's launcher needs none of its own.
         needed = (*NEEDED, *(("mpiexec",) if launch == "mpiexec" else ()))
         for key in needed:

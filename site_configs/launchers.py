@@ -166,7 +166,7 @@ def of_site(site: Mapping[str, Any]) -> list[HostLauncher]:
     return found
 
 
-def _before(site: Mapping[str, Any]) -> list[str]:
+def prepared(site: Mapping[str, Any]) -> list[str]:
     """Return the commands with which a job of the site prepares itself, as ReFrame has them."""
     load = "spack load" if site.get("modules_system") == "spack" else "module load"
     return [*site.get("prepare", []), *(f"{load} {one}" for one in site.get("modules", []))]
@@ -174,7 +174,7 @@ def _before(site: Mapping[str, Any]) -> list[str]:
 
 def _said(site: Mapping[str, Any], command: str) -> str:
     """Return what a site's launcher says of itself; raises LauncherError."""
-    said, sentence = _asked(command, tuple(_before(site)), named(site))
+    said, sentence = _asked(command, tuple(prepared(site)), named(site))
     if sentence:
         raise LauncherError(sentence)
     return said

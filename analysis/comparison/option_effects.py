@@ -54,6 +54,11 @@ ROLES = {
 }  # fmt: skip
 #: Flags of compilers, that any package may be built with: where none is set, none is told.
 FLAGS = dict.fromkeys(("cflags", "cppflags", "cxxflags", "fflags", "ldflags", "ldlibs"), "none")
+#: What another version of a package differs in by itself; of the languages that it compiles, a
+#: compiler says how it was found.
+OF_A_VERSION = {"version", "sources", "origin", "languages"}
+#: What an image does not tell, which may be the same and may not.
+UNKNOWN = "unknown"
 #: Where the packages of the distribution are, and how they are called here.
 OF_THE_DISTRIBUTION, DEBIAN = "/usr", "Debian package "
 #: What is known of an image's packages, and of the image as the package without a name.
@@ -94,8 +99,10 @@ class BuildPair:
 
     @property
     def is_one(self) -> bool:
-        """Return whether they differ in one option and nothing else."""
-        return len(self.changes) == 1
+        """Return whether they differ in one option and nothing else, and that for certain."""
+        return len(self.changes) == 1 and all(
+            UNKNOWN not in (one.before, one.after) for one in self.changes
+        )
 
     @property
     def words(self) -> str:
@@ -180,9 +187,11 @@ def _with_roles(changes: list[OptionChange], one: Packages, two: Packages) -> li
     for role, (known, told) in ROLES.items():
         if change := _role_change(role, known, one, two):
             made.append(change)
+            # What else one of them has otherwise, as threads of a BLAS, is no part of it.
             kept = [
                 other for other in kept
-                if other.package not in change.roots and (other.package or other.option not in told)
+                if not (other.package in change.roots and other.option in OF_A_VERSION)
+                and (other.package or other.option not in told)
             ]  # fmt: skip
     targets = {
         tuple(str(side[name]["settings"].get("target")) for side in (one, two))
@@ -246,7 +255,10 @@ def _packages(name: str, image: Mapping[str, Any], twice: set[str]) -> Packages:
     Those whose name is there twice are called with their version, too.
     """
     manifest, labels = image["manifest"], image.get("labels") or {}
-    own = {" ".join(path): plain_words(value_at(manifest, path)) for path in RECORDED}
+    own = {
+        " ".join(path): UNKNOWN if (told := value_at(manifest, path)) is None else plain_words(told)
+        for path in RECORDED
+    }
     own |= {
         f"label {key.removeprefix(LABEL)}": value
         for key, value in labels.items()
@@ -254,27 +266,35 @@ def _packages(name: str, image: Mapping[str, Any], twice: set[str]) -> Packages:
     }
     own["variant"] = name.partition("+")[2] or "none"
     found: dict[str, dict[str, Any]] = {"": {"settings": own, "needs": []}}
-    for package, version in (manifest.get("debian_packages") or {}).items():
+    installed = manifest.get("debian_packages")
+    for package, version in installed.items() if isinstance(installed, Mapping) else ():
         found[f"{DEBIAN}{package}"] = {"settings": {"version": version}, "needs": []}
     for one in image["packages"]:
         full = f"{one['name']}@{one['version']}"
         called = full if one["name"] in twice else one["name"]
-        options = FLAGS | dict(map(_option, one["variants"]))
+        options = FLAGS | dict(map(_option, filter(None, one["variants"])))
         same = {key: one[key] for key in ("version", "target", "origin")}
-        found[called] = {
-            "settings": options | same | {"sources": " ".join(sorted(one["sources"]))},
-            "needs": [
-                need if (own_name := need.partition("@")[0]) in twice else own_name
-                for need in one["dependencies"]
-            ],
-        }
+        settings = options | same | {"sources": " ".join(sorted(one["sources"]))}
+        needs = [
+            need if (own_name := need.partition("@")[0]) in twice else own_name
+            for need in one["dependencies"]
+        ]
+        # Nothing tells apart those of one version: together they have what each has.
+        if other := found.get(called):
+            needs += other["needs"]
+            settings = {
+                key: " and ".join(sorted({str(side[key]) for side in (settings, other["settings"])
+                                          if key in side}))
+                for key in settings | other["settings"]
+            }  # fmt: skip
+        found[called] = {"settings": settings, "needs": needs}
     return found
 
 
 def _option(word: str) -> tuple[str, str]:
     """Return the name and the value of a word of Spack's: `+x`, `~x` or `x=y`."""
     name, equals, value = word.partition("=")
-    return (name, value) if equals else (name.lstrip("+~"), "yes" if word[0] == "+" else "no")
+    return (name, value) if equals else (name.lstrip("+~"), "yes" if word.startswith("+") else "no")
 
 
 def _needed(packages: Packages, root: str, others: Packages) -> set[str]:

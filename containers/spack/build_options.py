@@ -7,15 +7,25 @@ and includes what the site says of the option.
 
 from pathlib import Path
 
+from containers.other_builds import BuildOption
 from containers.spack import environment as spack_environment
 from containers.spack.recipes import SpackError
 from containers.table import TABLE, ImplementationTable
 from records.files import write_whole
 
+#: By this in a name, spack.yaml knows an MPI that is built from the distribution's sources, and has
+#: programs of these for it.
+FROM_SOURCE = "-source-"
+
 
 def with_options(specification: str, options: str) -> str:
-    """Return a specification with some options in the place of its own, others at its end."""
-    words = specification.split(" ")
+    """Return a specification with some options in the place of its own, others at its end.
+
+    Raises SpackError for options of which one takes another's place.
+    """
+    words, keys = specification.split(" "), [_key(one) for one in options.split()]
+    if repeated := [key for key in keys if keys.count(key) > 1]:
+        raise SpackError(f"`{options}` says twice what {repeated[0]} is; leave out one of the two")
     for option in options.split():
         same = [number for number, word in enumerate(words[1:], 1) if _key(word) == _key(option)]
         if same:
@@ -52,12 +62,20 @@ def define(root: Path, table: ImplementationTable, name: str) -> bool:
     path = root / spack_environment.ENVIRONMENT
     before = path.read_text()
     lines = before.splitlines()
+    found = table.resolve(name)
+    if found.build_of and (FROM_SOURCE in name) != (FROM_SOURCE in found.build_of):
+        raise SpackError(
+            f"{name} has {FROM_SOURCE} in its name, by which {spack_environment.ENVIRONMENT} "
+            f"chooses other programs than those of {found.build_of}; rename the option "
+            f"{found.build_option}"
+        )
     defined = spack_environment.environment_names(root)
     specification = wanted(table, defined, name)
     if defined.get(name) != specification:
-        _specify(lines, name, specification, table.resolve(name).build_of or name, name in defined)
-    if option := table.resolve(name).build_option:
-        _include(root, lines, option)
+        _specify(lines, name, specification, found.build_of or name, name in defined)
+    if found.build_of and found.build_option:
+        says = table.implementations[found.build_of].options[found.build_option]
+        _include(root, lines, name, found.build_option, is_needed=says == BuildOption())
     text = "\n".join(lines) + "\n"
     if text == before:
         return False
@@ -75,28 +93,36 @@ def _specify(lines: list[str], name: str, specification: str, of: str, there: bo
     lines[place - 1 if there else place + 1 : place + 1] = own
 
 
-def _include(root: Path, lines: list[str], option: str) -> None:
-    """Let the lines include what the site of images says of an option, where that says something.
+def _include(root: Path, lines: list[str], name: str, option: str, is_needed: bool) -> None:
+    """Let the lines include what the site of images says of a build's option, if it says something.
 
     Before what the site says of all builds, since of what is included the first wins. It is not
     optional: at a site that does not say what the option is there, the build would be without it.
+    The build is named in full: `…-ucx-clang-spack` is no build of the option `clang`. `is_needed`:
+    nothing else says what the option is; raises SpackError then.
     """
     folder = f"{spack_environment.OPTIONS}/{option}"
-    if not (root / "site_configs" / spack_environment.SITE / "spack" / folder).is_dir():
+    place = f"site_configs/{spack_environment.SITE}/spack/{folder}"
+    if not (root / place).is_dir():
+        if is_needed:
+            raise SpackError(
+                f"{TABLE} does not say what differs in {name}, and there is no folder {place}: it "
+                "would be built as all others"
+            )
         return
     own = [
         f"  - path: site_configs/$WYEAST_SITE/spack/{folder}",
-        f'    when: env.get("WYEAST_IMPLEMENTATION", "").endswith("-{option}-spack")',
+        f'    when: env.get("WYEAST_IMPLEMENTATION", "") == "{name}"',
     ]
-    if own[0] not in lines:
+    if own not in (lines[number : number + 2] for number in range(len(lines))):
         try:
-            place = lines.index("  include:") + 1
+            first = lines.index("  include:") + 1
         except ValueError:
             raise SpackError(
                 f"{spack_environment.ENVIRONMENT} has no line `  include:`, after which it would "
                 f"say what the option {option} is"
             ) from None
-        lines[place:place] = own
+        lines[first:first] = own
 
 
 def _condition(lines: list[str], name: str) -> int:

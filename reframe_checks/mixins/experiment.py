@@ -232,7 +232,7 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
         if self.image.installation is None:
             platform.isolation = isolation(ROOT, Path(self.stagedir), alone, start.together)
         else:
-            self.prerun_cmds = [*self.image.installation.prepare, *self.prerun_cmds]
+            self.prerun_cmds = [*self.image.installation.preparation, *self.prerun_cmds]
             platform.workdir = str(work_folder(self.stagedir))
         platform.options = start.container
         platform.command = start.command

@@ -82,7 +82,7 @@ class ContainerImage(rfm.RunOnlyRegressionTest):
         # Which file this is, is noted just before and after each launch.
         self.path = Path(known.mpi[0]) if known.mpi else first
         self.mpi_files = known.mpi
-        self.prerun_cmds = list(found.prepare)
+        self.prerun_cmds = found.preparation
         self.executable = "ldd"
         self.executable_opts = [quoted(first)]
 

@@ -126,6 +126,18 @@ def test_a_manifest_that_was_changed_is_noticed_and_not_gone_on_with(root: Path)
     assert "manifest damaged" in str(proof_in(path).words)
 
 
+def test_a_manifest_declares_the_same_when_it_is_read_again(root: Path) -> None:
+    """A site's commands may have lines, and its variables anything: none was changed."""
+    path = new(root)
+    odd = {
+        "prepare": ["module purge\n\tmodule load x"],
+        "installations": {"a": {"b": "\x1b[1m\x7f"}},
+    }
+    told = read_manifest(path).changed(site_data=odd)
+    write_manifest(path, told)
+    assert read_manifest(path).declared_sha256() == told.declared_sha256()
+
+
 def test_a_round_leaves_one_file_however_often_reframe_is_started(root: Path) -> None:
     path = new(root, {"killed after": 1})
     before = {file for file in path.rglob("*") if file.is_file()}

@@ -1,6 +1,7 @@
 """What a site has installed: when it is refused, how it is known, and that a new one is noticed."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -77,6 +78,8 @@ def test_one_that_is_unusable_is_refused_before_anything_long(
     site = site_with(tmp_path)
     monkeypatch.setattr(selection, "site_data", lambda root, name: site)
     assert request.known(PROJECT, "local", NAME) == [NAME]
+    assert request.known(PROJECT, "local", f"{NAME}, {NAME}") == [NAME]
+    assert selection.implementations(PROJECT, "local", f"{NAME},{NAME},") == [NAME]
     request.refuse_installations(PROJECT, "local", [NAME, "mpich-5.0.2"])
     with pytest.raises(images.ImageError, match="is no installation that `installations` of the"):
         request.refuse_installations(PROJECT, "local", ["mpich-5.0.2+site"])
@@ -117,6 +120,12 @@ def test_what_an_mpi_loads_by_itself_is_part_of_it(tmp_path: Path) -> None:
     component.touch()
     (component.parent / "help.txt").touch()
     assert installations._components([str(tmp_path / "lib/libmpi.so.40")]) == [component]
+    # A distribution has links to it elsewhere, and a folder of another name beside it.
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all/libmpi.so.40").symlink_to(tmp_path / "lib/libmpi.so.40")
+    component.parent.rename(tmp_path / "lib" / "openmpi3")
+    found = installations._components([str(tmp_path / "all/libmpi.so.40"), "/lib/libc.so.6"])
+    assert found == [tmp_path / "lib/openmpi3/mca_btl_sm.so"]
 
 
 def test_the_loader_is_asked_after_what_a_job_prepares(tmp_path: Path) -> None:
@@ -136,6 +145,128 @@ def test_the_loader_is_asked_after_what_a_job_prepares(tmp_path: Path) -> None:
     site["installations"]["openmpi-5.0.11"]["prepare"] = [loads]
     known = installations.contents(of(site))
     assert f"{tmp_path}/loaded/libgiven.so" in known.libraries["sha256"]
+
+
+def library(folder: Path, program: Path, *words: str, name: str = "libmpi.so.40") -> None:
+    """Compile a library into a folder, and a program that needs it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = str(folder / name)
+    options = [word for word in words if word != "direct"]
+    named = [] if "direct" in words else [f"-Wl,-soname,{name}"]
+    for text, more in (
+        ("int given(void) { return 0; }", ["-shared", "-fPIC", *named, "-o", path]),
+        (
+            "int given(void); int main(void) { return given(); }",
+            [path, "-o", str(program), "-Wl,--enable-new-dtags", *options],
+        ),
+    ):
+        subprocess.run(
+            ["gcc", "-x", "c", "-", "-x", "none", *more], input=text, text=True, check=True,
+            timeout=60,
+        )  # fmt: skip
+
+
+def test_a_library_is_known_wherever_it_is(tmp_path: Path) -> None:
+    site = site_with(tmp_path)
+    program = tmp_path / "prefix/bin/preflight"
+    # In a folder with spaces, and one without a name of its own, which is needed by its path.
+    for folder, words in (("my mpi", ()), ("other", ("direct",))):
+        library(tmp_path / folder, program, f"-Wl,-rpath,{tmp_path / folder}", *words)
+        known = installations.contents(of(site))
+        path = f"{tmp_path / folder}/libmpi.so.40"
+        assert known.mpi == [path] and path in known.libraries["sha256"]
+        before = known.sha256
+        with Path(path).open("ab") as file:
+            file.write(b"!")
+        assert installations.contents(of(site)).sha256 != before
+
+
+def test_the_loader_is_asked_with_what_ranks_have(tmp_path: Path) -> None:
+    program = tmp_path / "prefix/bin/preflight"
+    site = site_with(tmp_path)
+    for folder in ("a", "b", "c"):
+        library(tmp_path / folder, program, f"-Wl,-rpath,{tmp_path}/a")
+    assert of(site).preparation == []
+    # What the site has all jobs do comes first, then the installation's, then ranks' variables.
+    site["prepare"] = [f"export LD_LIBRARY_PATH={tmp_path}/b"]
+    assert installations.contents(of(site)).mpi == [f"{tmp_path}/b/libmpi.so.40"]
+    entry = site["installations"]["openmpi-5.0.11"]
+    entry["prepare"] = [f"LD_LIBRARY_PATH={tmp_path}/c:$LD_LIBRARY_PATH; echo '= told'"]
+    assert installations.contents(of(site)).mpi == [f"{tmp_path}/c/libmpi.so.40"]
+    entry["environment"] = {
+        "LD_LIBRARY_PATH": f"{tmp_path}/b",
+        "OTHER": "two\nlines 'and' \"more\"",
+    }
+    known = installations.contents(of(site))
+    assert known.mpi == [f"{tmp_path}/b/libmpi.so.40"]
+    assert [name for one in known.libraries["loaded"] for name in one["by"]] == [
+        "preflight", f"{tmp_path}/b/libmpi.so.40"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("no-such-module load openmpi/5.0.99", "command 1 of `prepare` fails: no-such-module load"),
+        ("exit 0", "it ends the shell"),
+        ("a\0", "embedded null byte"),
+    ],
+)
+def test_without_what_it_prepares_nothing_is_measured(
+    tmp_path: Path, command: str, why: str
+) -> None:
+    # Another MPI may be found then.
+    with pytest.raises(InstallationError, match=re.escape(why)):
+        installations.contents(of(site_with(tmp_path, prepare=[command])))
+    # Of a remark nothing fails, whatever was before it.
+    assert installations.contents(of(site_with(tmp_path, prepare=["false || :", "# loaded"])))
+
+
+def test_what_is_gone_or_no_program_of_this_machine_is_told(tmp_path: Path) -> None:
+    site = site_with(tmp_path)
+    found, first = of(site), tmp_path / "prefix/bin/preflight"
+    assert installations.contents(found)
+    shutil.rmtree(first.parent)
+    with pytest.raises(InstallationError, match="No such file or directory"):
+        installations.contents(found)
+    whole = Path("/bin/true").read_bytes()
+    # Of another architecture, by the number that says so; a script, whose programs nobody knows.
+    for content in (whole[:18] + bytes([whole[18] ^ 1]) + whole[19:], b"#!/bin/sh\n", b""):
+        program(first).write_bytes(content)
+        with pytest.raises(InstallationError, match=r"preflight is no program of this machine \("):
+            of(site)
+    first.unlink()
+    os.mkfifo(first, 0o755)
+    with pytest.raises(InstallationError, match="is no program of this machine"):
+        of(site)
+    site["installations"]["openmpi-5.0.11"]["prefix"] = "/" + "a" * 300
+    with pytest.raises(InstallationError, match="File name too long"):
+        of(site)
+
+
+def test_what_components_and_the_launcher_load_is_part_of_it(tmp_path: Path) -> None:
+    site = site_with(tmp_path)
+    mpi, launcher = tmp_path / "mpi" / "lib", tmp_path / "mpi/bin/mpiexec"
+    library(mpi, tmp_path / "prefix/bin/preflight", f"-Wl,-rpath,{mpi}")
+    # As pml/ucx is loaded by itself, and loads UCX, which has modules of its own.
+    (mpi / "openmpi").mkdir()
+    library(tmp_path / "ucx", mpi / "openmpi/mca_pml_ucx.so", f"-Wl,-rpath,{tmp_path}/ucx",
+            name="libucp.so.0")  # fmt: skip
+    program(tmp_path / "ucx/ucx/libuct_ib.so")
+    library(tmp_path / "run", launcher, f"-Wl,-rpath,{tmp_path}/run", name="librun.so.1")
+    # One of these loads what it is beside, by another name each time.
+    library(tmp_path / "ucx", tmp_path / "ucx/ucx/libuct_tcp.so", "-Wl,-rpath,$ORIGIN/..",
+            name="libucp.so.0")  # fmt: skip
+    before = installations.contents(of(site))
+    for path in (
+        mpi / "openmpi/mca_pml_ucx.so", tmp_path / "ucx/libucp.so.0",
+        tmp_path / "ucx/ucx/libuct_ib.so", launcher, tmp_path / "run/librun.so.1",
+    ):  # fmt: skip
+        with path.open("ab") as file:
+            file.write(b"!")
+        after = installations.contents(of(site))
+        assert after.sha256 != before.sha256, path
+        before = after
 
 
 def test_a_manifest_says_that_it_runs_outside(tmp_path: Path) -> None:

@@ -49,6 +49,14 @@ def test_an_answer_that_lacks_something_is_none(said: str) -> None:
     assert loaded_libraries.read(said) is None
 
 
+def test_paths_may_have_spaces_and_no_name_before_them() -> None:
+    lines = SAID.replace("/opt/mpi/lib", "/opt/my mpi").splitlines()
+    lines[2] = "\t/opt/my mpi/libmpi.so.12 (0x00007f1)"
+    found = loaded_libraries.read("\n".join(lines))
+    assert found and [*found["sha256"]] == ["/lib/libc.so.6", "/opt/my mpi/libmpi.so.12"]
+    assert found["loaded"][0]["files"] == [*found["sha256"]]
+
+
 def test_a_manifest_names_no_file_without_its_digest() -> None:
     found: dict[str, Any] = loaded_libraries.read(SAID) or {}
     with pytest.raises(ValidationError, match="a library without its digest"):

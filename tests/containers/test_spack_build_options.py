@@ -123,6 +123,20 @@ def test_options_that_mean_nothing_are_refused(entry: dict[str, object], sentenc
     assert sentence in str(raised.value)
 
 
+def test_options_of_two_implementations_have_two_names() -> None:
+    both = {"x-spack": {**SPACK, "options": {"a-b": "c=d"}},
+            "x-a-spack": {**SPACK, "options": {"b": "c=e"}}}  # fmt: skip
+    with pytest.raises(table.TableError, match="x-a-b-spack`, a build of its `options`, is one of"):
+        table.parse_table(changed(**both))
+
+
+def test_what_the_table_says_twice_is_refused() -> None:
+    text = TEXT.replace(f"  {OF}:\n", f"  {OF}:\n    options: {{a: fabrics=x, a: fabrics=y}}\n")
+    assert text != TEXT
+    with pytest.raises(table.TableError, match="the key `a` is there twice"):
+        table.parse_table(text)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_spack_yaml_defines_what_the_table_says(name: str) -> None:
     assert build_options.wanted(load_table(PROJECT), DEFINED, name) == DEFINED[name]
@@ -168,7 +182,9 @@ def test_spack_yaml_includes_what_the_site_says_of_an_option(tmp_path: Path) -> 
     # Before the site's own, which it replaces.
     assert rest == before
     assert first["path"] == "site_configs/$WYEAST_SITE/spack/options/knem"
-    for name, included in ((OWN, True), (OF, False), ("mpich-1-knem-spack", True), ("", False)):
+    # An option may be called as another ends: that is none of its builds.
+    other = OWN.replace("-knem-", "-ucx-knem-")
+    for name, included in ((OWN, True), (OF, False), (other, False), ("", False)):
         assert eval(first["when"], {"env": {"WYEAST_IMPLEMENTATION": name}}) is included
     assert not build_options.define(root, KNOWN, OWN)
     text = (root / "spack.yaml").read_text()
@@ -180,18 +196,38 @@ def test_spack_yaml_includes_what_the_site_says_of_an_option(tmp_path: Path) -> 
 
 def test_what_the_site_says_of_options_is_included_before_all_else() -> None:
     included = [one["path"] for one in DATA["include"]]
-    told = {
+    told = [
         option
         for name in NAMES
         if (option := load_table(PROJECT).resolve(name).build_option)
         and option in {path.parent.name for path in OPTIONS}
-    }
-    assert {path.parent.name for path in OPTIONS} == told, "an option of no implementation"
-    assert {*included[: len(told)]} == {
+    ]
+    assert {path.parent.name for path in OPTIONS} == {*told}, "an option of no implementation"
+    assert sorted(included[: len(told)]) == sorted(
         f"site_configs/$WYEAST_SITE/spack/options/{option}" for option in told
-    }
+    )
     # They decide locks, and nothing else of other images.
     assert not {*OPTIONS} & {*spack_environment.recipe_files(PROJECT)}
+
+
+def test_a_build_that_would_be_another_than_it_is_called_is_refused(tmp_path: Path) -> None:
+    def define(of: str, option: str, says: object) -> None:
+        entry = yaml.safe_load(TEXT)["implementations"][of]
+        known = table.parse_table(changed(**{of: {**entry, "options": {option: says}}}))
+        name = f"{of.removesuffix('-spack')}-{option}-spack"
+        build_options.define(checkout(tmp_path), known, name)
+
+    # spack.yaml would give it the programs of those that are built from sources.
+    with pytest.raises(SpackError, match="has -source- in its name, by which"):
+        define("openmpi-5.0.10-spack", "source", "fabrics=none")
+    define("openmpi-4.1.4-source-spack", "source", "fabrics=cma")
+    with pytest.raises(SpackError, match=r"`\+a ~a` says twice what a is"):
+        define(OF, "both", "+a ~a")
+    with pytest.raises(SpackError, match="there is no folder site_configs/virtual/spack/options/n"):
+        define(OF, "nothing", {})
+    place = f"site_configs/{spack_environment.SITE}/spack/{spack_environment.OPTIONS}/nothing"
+    (tmp_path / place).mkdir(parents=True)
+    define(OF, "nothing", {})
 
 
 def test_what_spack_yaml_lacks_altogether_is_said(tmp_path: Path) -> None:

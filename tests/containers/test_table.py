@@ -62,6 +62,8 @@ def test_an_implementation_is_one_entry_and_may_override_its_family() -> None:
          r"implementations\.x\.variants\.a\.B="),
         ({"family": "mpich", "version": "1", "builder": "wheel", "variants": {"a+b": {"B": "c"}}},
          r"implementations\.x\.variants\.a\+b"),
+        ({"family": "mpich", "version": "1", "builder": "wheel", "variants": {"site": {"B": "c"}}},
+         r"a variant cannot be called `site`"),
     ],
 )  # fmt: skip
 def test_refusals_name_file_entry_and_key(entry: dict[str, str], sentence: str) -> None:

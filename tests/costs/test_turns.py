@@ -1,16 +1,23 @@
 """Campaigns of two checkouts at once: a launch of one, then one of the other."""
 
 import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from costs import checkouts as compared_checkouts
 from costs.checkouts import by_round, compared
 from costs.turns import in_turns
 from records.base import CampaignError
 from records.campaign import read_campaign
 from tests.analysis.support.synthetic import HPL, TWICE, Synthetic
 
+PROJECT = Path(__file__).resolve().parents[2]
 #: Says when it begins and ends, and that nobody else's is between both.
 APPTAINER = """#!/bin/sh
 echo "begin {side} $1" >>{log}
@@ -51,6 +58,14 @@ def place_of(link: Path) -> str:
         return ""
 
 
+def until(patience_s: float, holds: Callable[[], bool]) -> None:
+    """Wait for something, for so long at most."""
+    last = time.monotonic() + patience_s
+    while not holds():
+        assert time.monotonic() < last, "it never was so"
+        time.sleep(0.1)
+
+
 def launched(folder: Path) -> list[str]:
     """Return whose launches ran, in their order, each alone."""
     lines = [one for one in (folder / "log").read_text().splitlines() if one.endswith(" exec")]
@@ -80,6 +95,66 @@ def test_where_one_fails_both_have_ended_and_its_last_words_are_told(
     with pytest.raises(CampaignError, match="here did not measure"):
         in_turns(checkouts, WORDS, os.environ)
     assert str(checkouts[1]) not in set(map(place_of, Path("/proc").glob("[0-9]*/cwd")))
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_whoever_is_ended_leaves_no_campaign_behind(
+    tmp_path: Path, checkouts: list[Path], number: signal.Signals
+) -> None:
+    for checkout in checkouts:
+        (checkout / "launches").write_text("1000000")
+    code = (
+        "import os, sys; from pathlib import Path; from costs.turns import in_turns; "
+        f"in_turns([*map(Path, sys.argv[1:])], {WORDS!r}, os.environ)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *checkouts], cwd=PROJECT, stderr=subprocess.DEVNULL
+    ) as running:
+        log = tmp_path / "log"
+        until(60, lambda: log.exists() and log.read_text().count(" exec") > 3)
+        running.send_signal(number)
+    # Nobody would see them measure.
+    places = {*map(str, checkouts)}
+    until(60, lambda: not places & set(map(place_of, Path("/proc").glob("[0-9]*/cwd"))))
+
+
+def test_a_launch_that_never_waits_for_a_turn_is_told(checkouts: list[Path]) -> None:
+    with pytest.raises(CampaignError, match=r"no launch of .*here waited for a turn"):
+        in_turns(checkouts, ["apptainer", "exec", "image", "some_launcher"], os.environ)
+
+
+@pytest.mark.parametrize("launcher", ["lam_ranks", "/opt/mpi/bin/mpiexec"])
+def test_folders_may_have_any_name_and_launchers_a_path(
+    tmp_path: Path, checkouts: list[Path], monkeypatch: pytest.MonkeyPatch, launcher: str
+) -> None:
+    for checkout in checkouts:
+        (checkout / "launches").write_text("2")
+    place = tmp_path / "a b' $c"
+    place.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    words = [*WORDS[:-1], LAUNCHES.replace("mpiexec", launcher)]
+    in_turns(checkouts, words, os.environ)
+    assert launched(tmp_path) == ["here", "there"] * 2
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "a:b"))
+    (tmp_path / "a:b").mkdir()
+    with pytest.raises(CampaignError, match="has a colon, which PATH cannot"):
+        in_turns(checkouts, words, os.environ)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--images", "mpich-5.0.2,mpich-5.0.2+site"], "an installation, are started by no Appt"),
+        ([], "two campaigns at once need two checkouts"),
+    ],
+)
+def test_what_cannot_take_turns_is_refused(
+    words: list[str], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = str(compared_checkouts.ROOT)
+    monkeypatch.setattr(sys, "argv", ["checkouts", here, "--turns", "1", *words])
+    with pytest.raises(CampaignError, match=why):
+        compared_checkouts.main()
 
 
 def test_a_checkout_without_apptainer_is_refused(checkouts: list[Path]) -> None:

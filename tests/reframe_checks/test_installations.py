@@ -95,7 +95,7 @@ def started(tmp_path: Path, launch: str, **variables: str) -> dict[str, str]:
     program.write_text("#!/bin/sh\nexec env -0\n")
     program.chmod(0o755)
     found = installations.Installation(
-        NAME, program.parent, None, (), (("UCX_TLS", "self"),), (), tuple(LABELS.items())
+        NAME, program.parent, None, (), (), (("UCX_TLS", "self"),), (), tuple(LABELS.items())
     )
     stage = tmp_path / "stage"
     (stage / "work").mkdir(parents=True, exist_ok=True)
@@ -134,7 +134,7 @@ def test_its_ranks_have_what_is_said_of_them_and_nothing_of_another_launcher(
 
 
 def test_what_only_a_container_can_have_is_refused() -> None:
-    found = installations.Installation(NAME, Path("/opt/w/bin"), None, (), (), (), ())
+    found = installations.Installation(NAME, Path("/opt/w/bin"), None, (), (), (), (), ())
     platform = OnTheMachine(found)
     platform.options, platform.command = ["--mount=type=bind,source=/a,destination=/b"], "told"
     with pytest.raises(SanityError, match="has no meaning outside of a container"):

@@ -192,6 +192,14 @@ def test_what_a_site_has_installed(tmp_path: Path) -> None:
         ('    environment: {UCX_TLS: "all"}', "    environment: {UCX_TLS: 1}", "with texts as val"),
         ("    pmi: pmix", "    modules: [x]", "unknown key `modules` of the installation"),
         ("  openmpi-5.0.10:", "  openmpi-5.0.10+site:", "it is measured as <name>+site"),
+        ("  openmpi-5.0.10:", f"  {'a' * 65}:", "must have a name of at most 64"),
+        # What YAML reads as a number would be found by no name.
+        ("  openmpi-5.0.10:", "  5.0:", 'must be text: write it in quotation marks, as in "5.0"'),
+        ("    prepare: [", r'    prepare: ["a\0", ', "must be a list of commands of a shell"),
+        # Another program of that name would be found, or what is left of a launch would not.
+        ('    environment: {UCX_TLS: "all"}', "    environment: {PATH: /opt}", "other than PATH"),
+        ('    environment: {UCX_TLS: "all"}', "    environment: {WYEAST_LAUNCH: x}", "other than"),
+        ('    environment: {UCX_TLS: "all"}', "    environment: {A: b, A: c}", "the key `A` is al"),
     ],
 )
 def test_a_mistake_in_an_installation_has_its_line(

@@ -187,9 +187,12 @@ def logs_of(
         for ways in (pairs, [(b, a) for a, b in pairs])
     )
     logs = (there + back) / 2
-    longer = logs - np.nanmin(logs, axis=1)[:, None]
+    # A sweep in which nothing was measured says nothing of the others.
+    measured = np.isfinite(logs).any(axis=0)
+    longer = logs[:, measured] - np.nanmin(logs, axis=1)[:, None]
     of_all = lower_quartile(longer, 0)
-    return pairs, logs - of_all + np.median(of_all)
+    logs[:, measured] += np.median(of_all) - of_all
+    return pairs, logs
 
 
 def lower_quartile(logs: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.float64]:
@@ -338,7 +341,9 @@ def judged_launches(
                 one.source, one.to, one.median_s, one.means_s, strict=True
             ):
                 way = (place[hosts[source]], place[hosts[to]])
-                seconds[one.measure][way][sweep] = (both[0], both[1])
+                # Ranks of one node, by a launch that had several there, are no pair of nodes.
+                if way[0] != way[1]:
+                    seconds[one.measure][way][sweep] = (both[0], both[1])
     unseen = (math.nan, math.nan)
 
     def of_sweeps(of: Mapping[tuple[int, int], tuple[float, float]], which: int) -> list[float]:

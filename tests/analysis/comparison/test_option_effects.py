@@ -276,6 +276,54 @@ def test_a_newer_compiler_is_one_option() -> None:
     assert pair(changed(newer)).words == "compiler (gcc@1.0 and gcc@13)"
 
 
+def test_what_else_differs_of_a_newer_blas_or_compiler_is_no_part_of_it() -> None:
+    def newer(name: str) -> Callable[[Any], object]:
+        def change(image: Any) -> None:
+            of(name, version="2", sources=["f" * 64])(image)
+            for one in image["packages"]:
+                one["dependencies"] = [
+                    f"{name}@2" if need == f"{name}@1.0" else need for need in one["dependencies"]
+                ]
+
+        return change
+
+    assert pair(changed(newer("openblas"))).words == "BLAS (openblas@1.0 and openblas@2)"
+    plain = changed(with_variant("openblas", "", "threads=none"))
+    threads = changed(newer("openblas"), with_variant("openblas", "", "threads=openmp"))
+    assert pair(threads, plain).words == (
+        "BLAS (openblas@1.0 and openblas@2); openblas's threads (none and openmp)"
+    )
+    assert not pair(threads, plain).is_one
+    profiled = changed(newer("gcc"), with_variant("gcc", "", "+profiled"))
+    assert not pair(profiled, changed(with_variant("gcc", "", "~profiled"))).is_one
+    # How one was found is not how it was built.
+    languages = changed(newer("gcc"), with_variant("gcc", "languages=c", "languages=c,c++"))
+    assert pair(languages, changed(with_variant("gcc", "", "languages=c"))).is_one
+
+
+def test_of_two_packages_of_one_version_none_is_hidden() -> None:
+    def beside(word: str) -> dict[str, Any]:
+        return changed(lambda i: i["packages"].insert(5, package("gmake", word, version="4.3")))
+
+    assert pair(beside("+guile"), beside("~guile")).words == "gmake@4.3's guile (no and yes)"
+    assert not pair(changed(CMA, of=beside("+guile")), beside("~guile")).is_one
+
+
+def test_what_one_image_does_not_tell_is_attributed_to_no_option() -> None:
+    silent = changed(lambda i: i["manifest"].pop("benchmarks_sha256"))
+    for other, base in ((silent, IMAGE), (IMAGE, silent)):
+        assert "unknown" in pair(other, base).words and not pair(other, base).is_one
+    assert not pair(silent, silent).changes
+
+
+@pytest.mark.parametrize("value", ["text", ["libc6"], {"libc6": ["2"]}, 7])
+def test_an_odd_manifest_or_option_attributes_nothing(value: object) -> None:
+    """Whoever made the image, or changed a bundle, may have written anything there."""
+    other = changed(CMA, lambda i: i["manifest"].update(debian_packages=value))
+    assert not pair(other).is_one
+    assert pair(changed(CMA, lambda i: i["packages"][0]["variants"].append(""))).is_one
+
+
 def targeted(image: Any) -> None:
     for one in image["packages"]:
         one["target"] = "x86_64_v2"

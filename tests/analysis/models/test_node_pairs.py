@@ -23,7 +23,9 @@ from analysis.models.nodes.pairs import (
 )
 from analysis.models.nodes.tables import rates_by_node, tables_of_nodes
 from analysis.report.drawings.pair_map import pair_maps
+from records.base import RecordError
 from records.campaign import read_campaign
+from records.program_output import program_output
 from tests.analysis.support.synthetic import Synthetic, Truth
 
 Fault = Literal["", "node", "link", "busy", "two nodes"]
@@ -279,3 +281,51 @@ def test_a_campaign_of_one_node_has_nothing_to_compare(tmp_path: Path) -> None:
     path = Synthetic(tmp_path / "campaign", {"one": Truth(1e-6, 1e9, 1e9)}, rounds=1).write()
     done = CliRunner().invoke(app, ["nodes", str(path)])
     assert done.exit_code != 0 and "CHECKS='NodePairs|NodeRates'" in done.output
+
+
+def test_a_sweep_in_which_nothing_was_measured_says_nothing_of_others() -> None:
+    times = made_up(5, 3, "node")
+    bandwidth = {
+        way: [math.nan if sweep == 2 else one for sweep, one in enumerate(seconds)]
+        for way, seconds in times["bandwidth"].seconds.items()
+    }
+    times["bandwidth"] = PairTimes(bandwidth, bandwidth, 8)
+    of_nodes, of_links = judge([*"01234"], [""] * 5, times)
+    assert [one.name for one in of_nodes + of_links if one.verdict == "slow"] == ["1"]
+
+
+def test_of_nodes_of_one_name_no_pair_is_made(tmp_path: Path) -> None:
+    """By a bundle that somebody has changed; a check refuses such a launch."""
+    path = Synthetic(tmp_path / "campaign", {"one": Truth(1e-6, 1e9, 1e9)}, rounds=0)
+    folder = path.write()
+    hosts = ["n1", "n1", "<b>n2</b>", "n3"]
+    text = output_of(made_up(4, 2, "node"), hosts, 2)
+    more: dict[str, Any] = {"program": "node_pairs", "ranks": 4, "nodes": 3}
+    path.launch(1, "one", "NodePairs", {"pairs": "together", "ranks": 4}, text, **more)
+    path.launch(
+        2, "one", "NodePairs", {"pairs": "together", "ranks": 4},
+        output_of(made_up(4, 2, "node"), ["n1"] * 4, 2), **more,
+    )  # fmt: skip
+    campaign = read_campaign(folder)
+    [found] = node_pairs_in(campaign)
+    assert found.nodes == ("<b>n2</b>", "n1", "n3")
+    assert {one.name for one in found.of_links} == {
+        "n1 – n3", "<b>n2</b> – n1", "<b>n2</b> – n3"
+    }  # fmt: skip
+    done = CliRunner().invoke(app, ["report", str(folder)])
+    assert done.exit_code == 0, done.output
+    assert "<b>n2" not in (folder / "report.html").read_text()
+    one_node = read_campaign(folder)
+    one_node.launches[:] = [one for one in one_node.launches if one.record.round == 2]
+    [found] = node_pairs_in(one_node)
+    assert (found.times, found.of_links) == ({}, [])
+
+
+def test_a_round_of_ranks_that_the_world_does_not_have_is_no_output() -> None:
+    text = output_of(made_up(4, 2, "node"), ["n1", "n2", "n3", "n4"], 2)
+    whole = text.replace('"to": [1, 0, 3, 2]', '"to": [1, 0, 7, 2]').replace(
+        '"from": [0, 1, 2, 3]', '"from": [0, 1, 2, 7]'
+    )
+    assert whole != text
+    with pytest.raises(RecordError, match="node_pairs: rank 7 of a world of 4 ranks"):
+        program_output(whole, Path("output"))
