@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from records.campaign import read_campaign
 from records.kept import read_records
+from records.program_output import ProgramOutput
 from tests.cluster.conftest import PROJECT, Cluster, control
 from tests.cluster.test_host_launchers import STARTED_BY
 from tests.cluster.test_site import row_of
@@ -44,5 +46,7 @@ def test_jobs_of_grid_engine_make_one_world_of_two_nodes(gridengine: Cluster) ->
     [campaign] = (PROJECT / "runs").glob(f"*-{SITE}-check-site")
     for record in read_records(campaign):
         assert (record.outcome, record.ranks, record.nodes) == ("sound", 2, 2)
-        # In the order of their numbers, so that they share no core of the machine.
-        assert record.header["hosts"] == ["node1", "node2"]
+    # In the order of their numbers, so that they share no core of the machine.
+    for launch in read_campaign(campaign).launches:
+        assert isinstance(launch.output, ProgramOutput)
+        assert launch.output.header.hosts == ["node1", "node2"]
