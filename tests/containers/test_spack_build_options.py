@@ -131,7 +131,8 @@ def test_options_of_two_implementations_have_two_names() -> None:
 
 
 def test_what_the_table_says_twice_is_refused() -> None:
-    text = TEXT.replace(f"  {OF}:\n", f"  {OF}:\n    options: {{a: fabrics=x, a: fabrics=y}}\n")
+    of = "  mpich-4.0.2-spack:\n"
+    text = TEXT.replace(of, f"{of}    options: {{a: fabrics=x, a: fabrics=y}}\n")
     assert text != TEXT
     with pytest.raises(table.TableError, match="the key `a` is there twice"):
         table.parse_table(text)
