@@ -31,14 +31,17 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Have one worker run a file's real tests: its fixtures make what they share only once.
 
-    Those of programs built by hand are apart: what is built for them all workers share. The cluster
-    is started after what measures on this machine.
+    Those of programs built by hand are apart: what is built for them all workers share. Those that
+    look at reports do so at the same ones. The cluster is started after what measures on this
+    machine.
     """
     items.sort(key=lambda item: item.get_closest_marker("cluster") is not None)
     for item in items:
         together = item.get_closest_marker("real") or item.get_closest_marker("browser")
-        if together and item.path.parent.name != "benchmarks":
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
+        folder = item.path.parent.name
+        if together and folder != "benchmarks":
+            shared = folder if folder == "report" else item.path.name
+            item.add_marker(pytest.mark.xdist_group(shared))
 
 
 @pytest.fixture(autouse=True)

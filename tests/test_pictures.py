@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.analysis.report.test_report import browser, sample_report  # noqa: F401
+from tests.analysis.report.conftest import sample_report  # noqa: F401
+from tests.analysis.report.test_report import browser  # noqa: F401
 from tests.pictures import NUMBERED, PARTS, SCHEMES, SCREENS, file_of, numbered, places_of
 
 PROJECT = Path(__file__).resolve().parents[1]

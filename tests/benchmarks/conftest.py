@@ -1,7 +1,10 @@
 """The programs built by hand, with the wheels' MPIs installed outside any image."""
 
 import fcntl
+import hashlib
+import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +32,10 @@ MPICH_WAITS_FOR_OTHERS = {
         for operation in ("BARRIER", "BCAST", "REDUCE", "ALLREDUCE")
     },
 }
+#: The Makefile's own options.
+AS_BUILT = "-O2 -g"
+#: Is in a build's folder: how it was compiled, and of what each object, by digests.
+COMPILED = "compiled.json"
 SANITIZERS = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 
@@ -62,28 +69,118 @@ class Built:
     implementation: str
     prefix: Path
     build: Path
-    flags: str = ""
+    flags: str = AS_BUILT
+    sources: Path = PROJECT / "benchmarks"
 
     def make(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run make in benchmarks/ with this MPI's compiler, which one worker does at a time.
+        """Run make in the sources with this MPI's compiler, which one worker does at a time.
 
-        What is left where it fails or is killed is not kept for the next run of the lanes.
+        What is left where it fails or is killed is not kept: not for the next command either.
         """
-        command = ["make", "-C", str(PROJECT / "benchmarks"), f"CC={self.prefix}/bin/mpicc",
-                   f"BUILD={self.build}", *self.variables(),
-                   *words]  # fmt: skip
+        variables = [f"CC={self.prefix}/bin/mpicc", *self.variables()]
+        command = ["make", "-C", str(self.sources), f"BUILD={self.build}", *variables, *words]
         with alone_in(self.build):
             (self.build / SOUND).unlink(missing_ok=True)
+            how = self.compiled_how(variables)
+            of = self.what_is_left(how)
+            (self.build / COMPILED).unlink(missing_ok=True)
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=3000, check=False
             )
             if done.returncode == 0:
+                of = self.compiled_of() if " -c -o " in done.stdout else of
+                (self.build / COMPILED).write_text(json.dumps({"how": how, "of": of}))
                 (self.build / SOUND).touch()
             return done
 
+    def has(self, *targets: str) -> None:
+        """Build programs; fail where the compiler has a remark on one."""
+        done = self.make("-j2", *targets)
+        assert done.returncode == 0, done.stderr
+        # What was said when they were built may have been to another worker, or another run.
+        said = self.build / "said"
+        with said.open("a") as file:
+            file.write(done.stderr)
+        assert "warning" not in said.read_text(), said.read_text()
+
+    def with_another(self, folder: Path, file: str, *texts: tuple[str, str]) -> "Built":
+        """Return programs, still to be built, of sources of which one file has other texts.
+
+        What was compiled is taken over; make() drops what that file was part of.
+        """
+        sources, build = folder / "benchmarks", folder / "build"
+        shutil.copytree(self.sources, sources, ignore=shutil.ignore_patterns("build"))
+        left = shutil.ignore_patterns("hpcc", "bin", "lib", "said", SOUND)
+        with alone_in(self.build):
+            shutil.copytree(self.build, build, ignore=left)
+        for path in build.rglob("*.d"):
+            path.write_text(path.read_text().replace(f"{self.build}/", f"{build}/"))
+        text = (sources / file).read_text()
+        for old, new in texts:
+            assert old in text, old
+            text = text.replace(old, new)
+        (sources / file).write_text(text)
+        return Built(self.implementation, self.prefix, build, self.flags, sources)
+
+    def compiled_how(self, variables: list[str]) -> list[str]:
+        """Return what make is told, which version its compilers are, and a digest of its rules."""
+        named = dict(word.split("=", 1) for word in variables)
+        compilers = {named[name].split()[0] for name in ("CC", "PLAIN_CC") if name in named}
+        versions = [
+            subprocess.check_output([one, "--version"], text=True, timeout=300)
+            for one in sorted(compilers)
+        ]
+        rules = sorted([self.sources / "Makefile", *self.sources.glob("*/program.mk")])
+        digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in rules]
+        return [*variables, *versions, *digests]
+
+    def compiled_of(self) -> dict[str, str]:
+        """Return a digest of all files that each object was compiled of, headers included.
+
+        By their bytes, as they are now: those of the C library and the compiler are left out, which
+        make is not told of either.
+        """
+
+        @cache
+        def digest(name: str) -> bytes:
+            path = self.sources / name
+            bytes_of = path.read_bytes() if path.is_file() else b""
+            return hashlib.sha256(name.encode() + b"\0" + bytes_of).digest()
+
+        found = {}
+        for path in self.build.rglob("*.d"):
+            names = path.read_text().replace("\\\n", " ").split()[1:]
+            of = sorted({os.path.normpath(name.rstrip(":")) for name in names})
+            key = path.with_suffix(".o").relative_to(self.build).as_posix()
+            found[key] = hashlib.sha256(b"".join(map(digest, of))).hexdigest()
+        return found
+
+    def what_is_left(self, how: list[str]) -> dict[str, str]:
+        """Remove what would be compiled otherwise today; return what the others are made of.
+
+        Make knows only which file is newer.
+        """
+        record = self.build / COMPILED
+        before = json.loads(record.read_text()) if record.exists() else {"how": [], "of": {}}
+        now = self.compiled_of()
+        # HPL's objects are of an archive that is known by its digest: nothing says what of it.
+        differ = [
+            path
+            for path in self.build.rglob("*.o")
+            for name in [path.relative_to(self.build).as_posix()]
+            if before["how"] != how or before["of"].get(name) != now.get(name)
+        ]
+        for path in differ:
+            path.unlink()
+            now.pop(path.relative_to(self.build).as_posix(), None)
+        if differ:
+            shutil.rmtree(self.build / "bin", ignore_errors=True)
+            shutil.rmtree(self.build / "lib", ignore_errors=True)
+        return now
+
     def variables(self) -> list[str]:
         """Return what make is told of the compiler's options."""
-        return [f"CFLAGS={self.flags}"] if self.flags else []
+        return [f"CFLAGS={self.flags}"]
 
     def run(
         self, program: str, *arguments: str, ranks: int = 2, folder: Path | None = None,
@@ -157,13 +254,7 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Built]:
     def build(implementation: str) -> Built:
         prefix = install(PROJECT, implementation)
         programs = Built(implementation, prefix, of_all_workers(tmp_path_factory, implementation))
-        done = programs.make("-j2", "all", "blas")
-        assert done.returncode == 0, done.stderr
-        # What was said when they were built may have been to another worker, or another run.
-        said = programs.build / "said"
-        with said.open("a") as file:
-            file.write(done.stderr)
-        assert "warning" not in said.read_text(), said.read_text()
+        programs.has("all", "blas")
         return programs
 
     return build

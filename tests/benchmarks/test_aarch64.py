@@ -19,6 +19,7 @@ from records.npb import read_npb_output
 from records.program_output import read_program_output
 from tests.benchmarks.conftest import PROJECT, Built, alone_in, of_all_workers
 from tests.benchmarks.test_su3 import FEW, ROUNDING, lattice, su3
+from tests.lanes import SOUND
 
 pytestmark = pytest.mark.real
 IMPLEMENTATION = "mpich-5.0.2"
@@ -35,19 +36,9 @@ class Emulated(Built):
     def variables(self) -> list[str]:
         """Return what make is told of the compiler."""
         return [
-            f"CC={COMPILER} -I{self.mpi}/include", f"PLAIN_CC={COMPILER}",
+            *super().variables(), f"CC={COMPILER} -I{self.mpi}/include", f"PLAIN_CC={COMPILER}",
             f"LDFLAGS=-L{self.mpi}/lib", "LDLIBS=-lmpi",
         ]  # fmt: skip
-
-    def has(self, *targets: str) -> None:
-        """Build programs; fail where the compiler has a remark on one."""
-        done = self.make("-j2", *targets)
-        assert done.returncode == 0, done.stderr
-        # What was said when they were built may have been to another worker, or another run.
-        said = self.build / "said"
-        with said.open("a") as file:
-            file.write(done.stderr)
-        assert "warning" not in said.read_text(), said.read_text()
 
     def run(
         self, program: str, *arguments: str, ranks: int = 2, folder: Path | None = None,
@@ -71,16 +62,16 @@ class Emulated(Built):
 @pytest.fixture(scope="module")
 def emulated(builds: Callable[[str], Built], tmp_path_factory: pytest.TempPathFactory) -> Emulated:
     own = builds(IMPLEMENTATION)
-    folder = of_all_workers(tmp_path_factory, "aarch64")
-    found = Emulated(own.implementation, own.prefix, folder / "build")
-    found.mpi = folder / "mpi"
+    found = Emulated(own.implementation, own.prefix, of_all_workers(tmp_path_factory, "aarch64"))
+    # With a name of its own for each wheel.
     pinned = sources.load_sources(PROJECT).wheel(IMPLEMENTATION, IMPLEMENTATION, "aarch64")
-    with alone_in(folder):
-        if not (found.mpi / "include" / "mpi.h").exists():
-            wheel = fetch(pinned, folder)
-            shutil.rmtree(found.mpi, ignore_errors=True)
-            sources.unpack_wheel(wheel, found.mpi, [])
-    found.build.mkdir(exist_ok=True)
+    found.mpi = of_all_workers(tmp_path_factory, f"aarch64-mpi-{pinned.sha256[:16]}")
+    with alone_in(found.mpi):
+        if not (found.mpi / SOUND).exists():
+            shutil.rmtree(found.mpi)
+            found.mpi.mkdir()
+            sources.unpack_wheel(fetch(pinned, found.mpi), found.mpi, [])
+            (found.mpi / SOUND).touch()
     return found
 
 
@@ -127,6 +118,14 @@ def test_ranks_exchange_what_they_were_given(emulated: Emulated, tmp_path: Path)
     assert done.returncode == 0, done.stderr
     path.write_text(done.stdout)
     assert read_program_output(path).results
+
+
+def test_what_is_compiled_is_kept_for_the_next_run(emulated: Emulated, one: Built) -> None:
+    """As this machine's programs are: beside them, marked when its last command ended well."""
+    emulated.has(f"{emulated.build}/bin/pingpong")
+    for folder in (emulated.build, emulated.mpi):
+        with alone_in(folder):
+            assert folder.parent == one.build.parent and (folder / SOUND).exists()
 
 
 @pytest.mark.long

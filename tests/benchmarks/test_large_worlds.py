@@ -14,7 +14,7 @@ from records.communication import Communication, Latency, World
 from records.profile import Profile, impossible_time, lost_message, read_profile
 from records.program_output import ProgramOutput, program_output
 from reframe_checks.preflight import trips_told
-from tests.benchmarks.conftest import PROJECT, SANITIZERS, Built
+from tests.benchmarks.conftest import AS_BUILT, PROJECT, SANITIZERS, Built, of_all_workers
 from tests.benchmarks.test_programs import SCHEMA
 
 pytestmark = pytest.mark.real
@@ -226,18 +226,20 @@ def summed_by_host(profile: Profile, of_host: int) -> Counter[tuple[object, ...]
     return found
 
 
+@pytest.fixture(scope="module")
+def few(one: Built, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """Return a profile to which more than four ranks are many, and what loads it."""
+    folder = of_all_workers(tmp_path_factory, "few_ranks_listed")
+    found = Built(one.implementation, one.prefix, folder, f"{AS_BUILT} -DMOST_RANKS_LISTED=4")
+    found.has(f"{folder}/lib/libwyeast_profile.so", f"{folder}/bin/profiled")
+    return found
+
+
 @pytest.mark.parametrize("of_host", [2, 3])
 def test_a_profile_of_many_ranks_is_what_each_host_s_ranks_counted(
-    one: Built, played_hosts: str, tmp_path: Path, of_host: int
+    one: Built, few: Built, played_hosts: str, tmp_path: Path, of_host: int
 ) -> None:
     """By a library to which more than four ranks are many, and by the one that lists them all."""
-    few = Built(one.implementation, one.prefix, tmp_path / "few")
-    few.build.mkdir()
-    made = few.make(
-        "CPPFLAGS=-DMOST_RANKS_LISTED=4", f"{few.build}/lib/libwyeast_profile.so",
-        f"{few.build}/bin/profiled",
-    )  # fmt: skip
-    assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
     profiles = []
     for library in (one, few):
         path = tmp_path / f"{library.build.name}.jsonl"

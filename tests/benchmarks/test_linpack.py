@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -304,18 +303,14 @@ def test_a_timed_product_that_is_not_computed_is_seen(one: Built, tmp_path: Path
 
 def test_a_timed_loop_that_does_not_run_is_seen(one: Built, tmp_path: Path) -> None:
     """Played by loops that leave out what is behind the first quarter once they are timed."""
-    copy = tmp_path / "benchmarks"
-    shutil.copytree(PROJECT / "benchmarks", copy, ignore=shutil.ignore_patterns("build"))
-    path = copy / "node_rates" / "stream_kernels.c"
-    loop = "for (size_t i = 0; i < s->count; i++)"
-    assert path.read_text().count(loop) == 4
-    path.write_text(path.read_text().replace(
-        loop, "static int runs;\n    const size_t end = runs++ ? s->count / 4 : s->count;\n"
-        "    for (size_t i = 0; i < end; i++)",
-    ))  # fmt: skip
-    changed = Built(one.implementation, one.prefix, tmp_path / "build")
-    changed.build.mkdir()
-    done = changed.make("-C", str(copy), f"{changed.build}/bin/stream")
+    kernels, loop = "node_rates/stream_kernels.c", "for (size_t i = 0; i < s->count; i++)"
+    assert (one.sources / kernels).read_text().count(loop) == 4
+    a_quarter = (
+        "static int runs;\n    const size_t end = runs++ ? s->count / 4 : s->count;\n"
+        "    for (size_t i = 0; i < end; i++)"
+    )
+    changed = one.with_another(tmp_path, kernels, (loop, a_quarter))
+    done = changed.make(f"{changed.build}/bin/stream")
     assert done.returncode == 0, done.stderr
     for kernel in ("copy", "scale", "add", "triad"):
         done = changed.run("stream", "--array-bytes", "80000", "--kernel", kernel, *SHORT, ranks=1)

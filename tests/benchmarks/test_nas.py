@@ -1,7 +1,6 @@
 """The NAS Parallel Benchmarks with two MPIs: NPB's answers on any number of ranks."""
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ BENCHMARKS = ["EP", "IS", "CG", "MG", "FT", "LU", "SP", "BT"]
 SQUARE = ("SP", "BT")
 #: Where fewer would measure nothing.
 RANKS = {"SP": 4, "BT": 4, "DT": 5}
+REFERENCE_VALUES = PROJECT / "benchmarks" / "nas" / "reference_values.c"
 #: The graphs of DT, in the order of the enumeration in reference_values.h.
 GRAPHS = ("BH", "WH", "SH")
 
@@ -141,14 +141,9 @@ def test_more_ranks(yielding: Built, tmp_path: Path, benchmark: str, size: str, 
 
 def test_pencils(yielding: Built, tmp_path: Path) -> None:
     """With more ranks than planes a box is divided in two dimensions: played with fewer planes."""
-    copy = tmp_path / "benchmarks"
-    shutil.copytree(PROJECT / "benchmarks", copy, ignore=shutil.ignore_patterns("build"))
-    path = copy / "nas" / "pencils.c"
-    text = path.read_text()
-    assert "smaller(points[1], points[2])" in text
-    path.write_text(text.replace("smaller(points[1], points[2])", "2"))
-    changed = Built(yielding.implementation, yielding.prefix, tmp_path / "build")
-    done = changed.make("-C", str(copy), f"{changed.build}/bin/nas_ft")
+    fewer = ("smaller(points[1], points[2])", "2")
+    changed = yielding.with_another(tmp_path, "nas/pencils.c", fewer)
+    done = changed.make(f"{changed.build}/bin/nas_ft")
     assert done.returncode == 0, done.stderr
     for ranks in (4, 6):  # Two along z, two or three across.
         solved(changed, tmp_path / "out", "FT", "S", ranks)
@@ -156,9 +151,9 @@ def test_pencils(yielding: Built, tmp_path: Path) -> None:
 
 def test_reference_values_are_the_literature() -> None:
     """The table in C is what its generator writes from literature/npb_verification.yaml."""
-    script = PROJECT / "benchmarks" / "nas" / "reference_values.py"
+    script = REFERENCE_VALUES.with_suffix(".py")
     written = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
-    assert written.stdout == script.with_suffix(".c").read_text()
+    assert written.stdout == REFERENCE_VALUES.read_text()
 
 
 @pytest.mark.parametrize(
@@ -181,16 +176,14 @@ def test_reference_values_are_the_literature() -> None:
 def test_a_wrong_value_is_said(
     one: Built, tmp_path: Path, benchmark: str, old: str, new: str, sentence: str
 ) -> None:
-    copy = tmp_path / "benchmarks"
-    shutil.copytree(PROJECT / "benchmarks", copy, ignore=shutil.ignore_patterns("build"))
-    path = copy / "nas" / "reference_values.c"
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
-    changed = Built(one.implementation, one.prefix, tmp_path / "build")
+    before, after = REFERENCE_VALUES.read_text().split(old, 1)
+    whole = (before + old + after, before + new + after)
+    changed = one.with_another(tmp_path, "nas/reference_values.c", whole)
     program = program_of(benchmark)
-    done = changed.make("-C", str(copy), f"{changed.build}/bin/{program}")
+    done = changed.make(f"{changed.build}/bin/{program}")
     assert done.returncode == 0, done.stderr
+    # All else was compiled before.
+    assert done.stdout.count(" -c -o ") == 1, done.stdout
     done = changed.run(program, ranks=5 if benchmark == "DT" else 1)
     assert done.returncode == 1
     [said] = [line for line in done.stderr.splitlines() if line.startswith(f"{program}: ")]
@@ -226,16 +219,14 @@ def test_fewer_keys_of_class_d_s_values(one: Built, tmp_path: Path) -> None:
         ranks.append([int((keys < keys[place]).sum()) for place in tested])
     assert [[rank - sign * number for rank, sign in zip(row, signs, strict=True)]
             for number, row in enumerate(ranks)] == [ranks[0]] * 10  # fmt: skip
-    copy = tmp_path / "benchmarks"
-    shutil.copytree(PROJECT / "benchmarks", copy, ignore=shutil.ignore_patterns("build"))
-    path = copy / "nas" / "reference_values.c"
-    before, after = path.read_text().split("    {\n        31,\n        27,\n        10,\n", 1)
+    text = REFERENCE_VALUES.read_text()
+    before, after = text.split("    {\n        31,\n        27,\n        10,\n", 1)
     rows = [tested, ranks[0], signs, [-1] * 5]
     members = ["16", "27", "10", *(f"{{{', '.join(map(str, row))}}}" for row in rows), "{{0}}"]
     rest = after.split("    },\n    /* E */", 1)[1]
-    path.write_text(f"{before}    {{{', '.join(members)}}},\n    /* E */{rest}")
-    changed = Built(one.implementation, one.prefix, tmp_path / "build")
-    assert changed.make("-C", str(copy), f"{changed.build}/bin/nas_is").returncode == 0
+    fewer = f"{before}    {{{', '.join(members)}}},\n    /* E */{rest}"
+    changed = one.with_another(tmp_path, "nas/reference_values.c", (text, fewer))
+    assert changed.make(f"{changed.build}/bin/nas_is").returncode == 0
     for number in (1, 2):
         done = changed.run("nas_is", "--class", "D", ranks=number)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr
@@ -244,20 +235,15 @@ def test_fewer_keys_of_class_d_s_values(one: Built, tmp_path: Path) -> None:
 def test_no_pass_over_the_keys_is_timed_that_npb_has_not(one: Built, tmp_path: Path) -> None:
     """Keys are kept inside this rank's buckets: by instructions, a small part of ranking them."""
     instructions = []
-    for name, index in (("guarded", " & inside"), ("bare", "")):
-        copy = tmp_path / name
-        shutil.copytree(PROJECT / "benchmarks", copy, ignore=shutil.ignore_patterns("build"))
-        path = copy / "nas" / "is.c"
-        count = "of_value[((unsigned)received[i] - smallest){}]++;"
-        assert count.format(" & inside") in path.read_text()
-        path.write_text(path.read_text().replace(count.format(" & inside"), count.format(index)))
-        changed = Built(one.implementation, one.prefix, tmp_path / f"build-{name}")
-        changed.build.mkdir()
-        assert changed.make("-C", str(copy), f"{changed.build}/bin/nas_is").returncode == 0
-        counts = tmp_path / f"{name}.counts"
+    count = "of_value[((unsigned)received[i] - smallest){}]++;"
+    unguarded = (count.format(" & inside"), count.format(""))
+    bare = one.with_another(tmp_path, "nas/is.c", unguarded)
+    assert bare.make(f"{bare.build}/bin/nas_is").returncode == 0
+    for built in (one, bare):
+        counts = tmp_path / "counts"
         done = one.run_command(
             ["valgrind", "--tool=callgrind", "--toggle-collect=rank_keys*",
-             f"--callgrind-out-file={counts}", str(changed.build / "bin/nas_is")],
+             f"--callgrind-out-file={counts}", str(built.build / "bin/nas_is")],
             ranks=1,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
@@ -338,14 +324,8 @@ def test_bad_arguments_are_one_sentence(
 def test_more_levels_than_fit_are_refused_and_class_e_has_no_more(
     one: Built, tmp_path: Path
 ) -> None:
-    copy = tmp_path / "benchmarks"
-    shutil.copytree(PROJECT / "benchmarks", copy, ignore=shutil.ignore_patterns("build"))
-    path = copy / "nas" / "mg.c"
-    text = path.read_text()
-    assert "MOST_LEVELS = 11" in text
-    path.write_text(text.replace("MOST_LEVELS = 11", "MOST_LEVELS = 4"))
-    changed = Built(one.implementation, one.prefix, tmp_path / "build")
-    assert changed.make("-C", str(copy), f"{changed.build}/bin/nas_mg").returncode == 0
+    changed = one.with_another(tmp_path, "nas/mg.c", ("MOST_LEVELS = 11", "MOST_LEVELS = 4"))
+    assert changed.make(f"{changed.build}/bin/nas_mg").returncode == 0
     changed.refuse("nas_mg", ["--class", "S"], 1, "class S has 32 points in a dimension")
     one.refuse("nas_mg", ["--class", "E"], 1, "class E on 1 rank(s) needs at least ")
     # A process may have less than its node.

@@ -119,6 +119,7 @@ def pingpong(
     seconds: float = 1e-5,
     memory_copy: float = 1e-7,
     iterations: int = 1000,
+    is_raw: bool = True,
 ) -> str:
     records: list[dict[str, object]] = [header("pingpong")]
     for size in sizes:
@@ -128,7 +129,8 @@ def pingpong(
             "record": "result", **key, "iterations": iterations, "warmup": 100,
             "time_s": summary(seconds), "verified_bytes": 2 * size, "memory_copy_s": memory_copy,
         })  # fmt: skip
-        records.append({"record": "iterations", **key, "time_s": [seconds] * iterations})
+        if is_raw:
+            records.append({"record": "iterations", **key, "time_s": [seconds] * iterations})
     return lines(*records, {"record": "end", "results": len(sizes)})
 
 

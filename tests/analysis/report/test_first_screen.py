@@ -21,13 +21,7 @@ from analysis.report.report import median_rows, subject_of_medians, write_report
 from analysis.tables.units import interval_text
 from inference.intervals import median
 from records.campaign import read_campaign
-from tests.analysis.report.test_report import (
-    any_report,  # noqa: F401
-    browser,  # noqa: F401
-    open_page,
-    report,  # noqa: F401
-    sample_report,  # noqa: F401
-)
+from tests.analysis.report.test_report import browser, open_page  # noqa: F401
 from tests.analysis.support.synthetic import PAIRS, SIZES, TWICE, Synthetic
 from tests.busy_campaign import busy_campaign
 
@@ -223,7 +217,7 @@ def test_a_heat_map_has_the_colours_of_verdicts(sample: Comparison) -> None:
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_first_screen_has_all_groups_and_what_to_beware_of(
     browser: Browser,  # noqa: F811
-    sample_report: Path,  # noqa: F811
+    sample_report: Path,
     sample: Comparison,
     dark: bool,
 ) -> None:
@@ -250,7 +244,7 @@ def test_the_first_screen_has_all_groups_and_what_to_beware_of(
 @pytest.mark.parametrize(("width", "height", "most"), [(1280, DESK, 15), (390, PHONE, 40)])
 def test_the_page_is_short(
     browser: Browser,  # noqa: F811
-    any_report: Path,  # noqa: F811
+    any_report: Path,
     width: int,
     height: int,
     most: int,
@@ -263,7 +257,7 @@ def test_the_page_is_short(
 @pytest.mark.browser
 def test_what_grows_with_a_campaign_is_folded(
     browser: Browser,  # noqa: F811
-    sample_report: Path,  # noqa: F811
+    sample_report: Path,
 ) -> None:
     """So a report of ten times as many series is hardly longer."""
     page = open_page(browser, sample_report, 1280)
@@ -326,7 +320,7 @@ def test_a_tap_shows_a_value(browser: Browser, sample_report: Path) -> None:  # 
 @pytest.mark.browser
 def test_every_row_has_a_name_of_its_own(
     browser: Browser,  # noqa: F811
-    any_report: Path,  # noqa: F811
+    any_report: Path,
 ) -> None:
     page = open_page(browser, any_report, 1280)
     tables: list[list[str]] = page.evaluate(
@@ -342,7 +336,7 @@ def test_every_row_has_a_name_of_its_own(
 @pytest.mark.browser
 def test_what_is_oversubscribed_is_marked(
     browser: Browser,  # noqa: F811
-    sample_report: Path,  # noqa: F811
+    sample_report: Path,
 ) -> None:
     page = open_page(browser, sample_report, 1280)
     page.locator("#start-up summary", has_text="Verdicts").click()

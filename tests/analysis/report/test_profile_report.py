@@ -7,10 +7,8 @@ from playwright.sync_api import Browser
 
 from analysis.report.report import write_report
 from tests.analysis.models.test_profile import RECORDS_OF_RANKS, campaign, text_of
-from tests.analysis.report.test_report import (
-    INJECTION,
-    browser,  # noqa: F401
-)
+from tests.analysis.report.conftest import INJECTION
+from tests.analysis.report.test_report import browser  # noqa: F401
 
 pytestmark = pytest.mark.browser
 

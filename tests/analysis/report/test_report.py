@@ -2,16 +2,14 @@
 
 import itertools
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from analysis.report.report import write_report
-from tests.analysis.support.synthetic import PAIRS, TWICE, Synthetic
-from tests.busy_campaign import busy_campaign
+from tests.analysis.report.conftest import INJECTION
+from tests.analysis.support.synthetic import PAIRS
 
 pytestmark = pytest.mark.browser
 CHROMIUM = "/usr/bin/chromium"
@@ -19,9 +17,7 @@ CHROMIUM = "/usr/bin/chromium"
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update",
          "--disable-sync"]  # fmt: skip
-SAMPLE = busy_campaign()
 AGAINST = re.compile("(beta-2.0 against alpha-1.0|openmpi-5.0.11 against mpich-5.0.2)")
-INJECTION = "<script>document.title = 'injected'</script><img src=x onerror=alert(1)>"
 
 
 @pytest.fixture(scope="module")
@@ -30,33 +26,6 @@ def browser() -> Iterator[Browser]:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         yield chromium
         chromium.close()
-
-
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the report of a campaign, one launch of which says something hostile."""
-    synthetic = Synthetic(tmp_path_factory.mktemp("report") / "campaign", TWICE, rounds=3)
-    folder = synthetic.write()
-    synthetic.launch(
-        4, "alpha-1.0", "PointToPoint", {"pair": "Send/Recv", "message_range": "short"}, "",
-        outcome="failed", sentence=f"it said {INJECTION}",
-    )  # fmt: skip
-    return write_report(folder, None, None)
-
-
-@pytest.fixture(scope="module")
-def sample_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the report of the measured sample that is under version control."""
-    folder = tmp_path_factory.mktemp("sample") / "sample"
-    shutil.copytree(SAMPLE, folder, ignore=shutil.ignore_patterns("*.html", "tables"))
-    return write_report(folder, None, None)
-
-
-@pytest.fixture(params=["report", "sample_report"])
-def any_report(request: pytest.FixtureRequest) -> Path:
-    """Return the one report, then the other."""
-    path: Path = request.getfixturevalue(request.param)
-    return path
 
 
 def open_page(

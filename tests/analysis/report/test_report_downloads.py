@@ -13,13 +13,7 @@ from analysis.comparison.tables import median_table
 from analysis.report.report import write_report
 from analysis.tables.csv import csv_text
 from records.campaign import read_campaign
-from tests.analysis.report.test_report import (
-    any_report,  # noqa: F401
-    browser,  # noqa: F401
-    open_page,
-    report,  # noqa: F401
-    sample_report,  # noqa: F401
-)
+from tests.analysis.report.test_report import browser, open_page  # noqa: F401
 from tests.analysis.support.synthetic import PAIRS, TWICE, Synthetic
 
 pytestmark = pytest.mark.browser
@@ -65,7 +59,7 @@ def test_every_table_has_a_file(browser: Browser, report: Path) -> None:  # noqa
 
 def test_figures_are_saved_as_drawings_of_their_own(
     browser: Browser,  # noqa: F811
-    any_report: Path,  # noqa: F811
+    any_report: Path,
     tmp_path: Path,
 ) -> None:
     page = open_page(browser, any_report, 1280, downloads=True)

@@ -14,11 +14,7 @@ from analysis.report.drawings.size_figures import COPY, LINK, figures_of, link_t
 from analysis.report.report import write_report
 from records.base import CampaignError
 from records.campaign import read_campaign
-from tests.analysis.report.test_report import (
-    browser,  # noqa: F401
-    open_page,
-    report,  # noqa: F401
-)
+from tests.analysis.report.test_report import browser, open_page  # noqa: F401
 from tests.analysis.support.synthetic import TWICE, Synthetic
 
 SIZES = [100, 1000, 10_000, 100_000]

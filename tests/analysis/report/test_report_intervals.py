@@ -6,18 +6,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.analysis.report.test_report import (
-    browser,  # noqa: F401
-    open_page,
-    sample_report,  # noqa: F401
-)
+from tests.analysis.report.test_report import browser, open_page  # noqa: F401
 
 pytestmark = pytest.mark.browser
 
 
 def test_intervals_and_machines_are_words_on_the_page(
     browser: Browser,  # noqa: F811
-    sample_report: Path,  # noqa: F811
+    sample_report: Path,
 ) -> None:
     page = open_page(browser, sample_report, 360)
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")

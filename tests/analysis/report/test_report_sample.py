@@ -14,11 +14,7 @@ from playwright.sync_api import Browser
 
 from records.manifest import read_manifest
 from tests.analysis.report.test_profile_report import brightness
-from tests.analysis.report.test_report import (
-    browser,  # noqa: F401
-    open_page,
-    sample_report,  # noqa: F401
-)
+from tests.analysis.report.test_report import browser, open_page  # noqa: F401
 
 pytestmark = pytest.mark.browser
 
@@ -26,7 +22,7 @@ pytestmark = pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 360])
 def test_navigation_leads_to_every_section(
     browser: Browser,  # noqa: F811
-    sample_report: Path,  # noqa: F811
+    sample_report: Path,
     width: int,
 ) -> None:
     page = open_page(browser, sample_report, width)
@@ -68,7 +64,7 @@ def test_every_table_is_there_whole(browser: Browser, sample_report: Path) -> No
 @pytest.mark.parametrize("dark", [False, True])
 def test_all_words_stand_out_from_the_paper(
     browser: Browser,  # noqa: F811
-    sample_report: Path,  # noqa: F811
+    sample_report: Path,
     dark: bool,
 ) -> None:
     page = open_page(browser, sample_report, 1280, dark)
@@ -86,7 +82,7 @@ def test_all_words_stand_out_from_the_paper(
 
 def test_provenance_says_that_it_is_a_sample(
     browser: Browser,  # noqa: F811
-    sample_report: Path,  # noqa: F811
+    sample_report: Path,
 ) -> None:
     page = open_page(browser, sample_report, 1280)
     page.locator("#provenance summary").first.click()

@@ -21,13 +21,7 @@ from analysis.tables.launch_names import folded
 from analysis.tables.table import Column, Row, Table
 from records.campaign import read_campaign
 from tests.analysis.models.test_refined_sizes import campaign as refined_campaign
-from tests.analysis.report.test_report import (
-    any_report,  # noqa: F401
-    browser,  # noqa: F401
-    open_page,
-    report,  # noqa: F401
-    sample_report,  # noqa: F401
-)
+from tests.analysis.report.test_report import browser, open_page  # noqa: F401
 from tests.analysis.support.synthetic import TWICE, Synthetic
 from tests.busy_campaign import busy_campaign
 
@@ -213,7 +207,7 @@ def test_what_was_not_told_leads_to_what_was_looked_at(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [1280, 360])
 def test_every_number_leads_to_its_launches(
     browser: Browser,  # noqa: F811
-    any_report: Path,  # noqa: F811
+    any_report: Path,
     width: int,
 ) -> None:
     page = open_page(browser, any_report, width)
@@ -247,7 +241,7 @@ def test_every_number_leads_to_its_launches(
 @pytest.mark.browser
 def test_hovering_says_where_a_number_is_from(
     browser: Browser,  # noqa: F811
-    report: Path,  # noqa: F811
+    report: Path,
 ) -> None:
     page = open_page(browser, report, 1280)
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
@@ -263,7 +257,7 @@ def test_hovering_says_where_a_number_is_from(
 @pytest.mark.browser
 def test_links_lead_there_by_keyboard_without_scripts(
     browser: Browser,  # noqa: F811
-    report: Path,  # noqa: F811
+    report: Path,
 ) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -25,7 +25,8 @@ from analysis.studies.reading import read_paper
 from analysis.studies.relations import Report, TodaysTables, table_of
 from analysis.studies.verdicts import TESTED, evaluate
 from records.campaign import read_campaign
-from tests.analysis.report.test_report import INJECTION, browser, luminance, open_page
+from tests.analysis.report.conftest import INJECTION
+from tests.analysis.report.test_report import browser, luminance, open_page
 from tests.analysis.report.test_traces import unfolded
 from tests.analysis.support.in_process import analysis
 from tests.analysis.support.study_samples import (

@@ -9,7 +9,7 @@ from analysis.studies.reading import papers, read_paper
 from analysis.studies.relations import TodaysTables
 from analysis.studies.verdicts import Evaluated, evaluate
 from records.campaign import read_campaign
-from tests.analysis.report.test_report import INJECTION
+from tests.analysis.report.conftest import INJECTION
 from tests.analysis.support.synthetic import Synthetic, Truth
 
 PROJECT = Path(__file__).resolve().parents[3]
