@@ -143,6 +143,13 @@ def test_spack_yaml_defines_what_the_table_says(name: str) -> None:
     assert build_options.wanted(load_table(PROJECT), DEFINED, name) == DEFINED[name]
 
 
+def test_what_the_table_says_is_already_in_spack_yaml_with_its_includes(tmp_path: Path) -> None:
+    root = checkout(tmp_path)
+    for path in OPTIONS:
+        (root / path.parent.relative_to(PROJECT)).mkdir(parents=True)
+    assert [name for name in NAMES if build_options.define(root, load_table(PROJECT), name)] == []
+
+
 def checkout(tmp_path: Path, *without: str) -> Path:
     """A folder with spack.yaml alone, which does not define some implementations."""
     lines = (PROJECT / "spack.yaml").read_text().splitlines()
