@@ -107,9 +107,11 @@ def test_whoever_is_ended_leaves_no_campaign_behind(
         "import os, sys; from pathlib import Path; from costs.turns import in_turns; "
         f"in_turns([*map(Path, sys.argv[1:])], {WORDS!r}, os.environ)"
     )
+    # Whoever is killed leaves its folder, which is the test's own here.
     with subprocess.Popen(
-        [sys.executable, "-c", code, *checkouts], cwd=PROJECT, stderr=subprocess.DEVNULL
-    ) as running:
+        [sys.executable, "-c", code, *checkouts], cwd=PROJECT, stderr=subprocess.DEVNULL,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    ) as running:  # fmt: skip
         log = tmp_path / "log"
         until(60, lambda: log.exists() and log.read_text().count(" exec") > 3)
         running.send_signal(number)
