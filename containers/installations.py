@@ -227,13 +227,14 @@ def _read(found: Installation) -> Contents:
     if libraries is None:
         raise InstallationError(_unknown(found))
     try:
-        files = [
+        # What several of them load is read once.
+        files = dict.fromkeys([
             *sorted(path for path in found.folder.iterdir() if path.is_file()),
             # What programs of ours load by themselves, to profile others.
             *sorted((found.folder.parent / "lib").glob("libwyeast_*.so")),
             *map(Path, libraries["sha256"]),
             *_brought(found, variables, libraries["sha256"]),
-        ]
+        ])  # fmt: skip
         states = {path: _state(path) for path in files}
         digests = {str(path): sha256_of(path) for path in files}
     except OSError as error:
