@@ -196,6 +196,11 @@ int next_site(const geometry *g, int *site)
     return 0;
 }
 
+void forget_links(field *f)
+{
+    memset(f->links, 0, numbers_of_links(f) * f->number_bytes);
+}
+
 void save_links(field *f)
 {
     memcpy(f->saved, f->links, numbers_of_links(f) * f->number_bytes);

@@ -63,6 +63,9 @@ void set_momentum(field *f, const int *site, int direction, const double *moment
 /* Go to the next of the rank's own sites, x first, from 1; returns 0 after the last. */
 int next_site(const geometry *g, int *site);
 
+/* Make all links 0, borders too. */
+void forget_links(field *f);
+
 /* Keep the links, and take them back. */
 void save_links(field *f);
 void restore_links(field *f);

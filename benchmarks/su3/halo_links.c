@@ -201,9 +201,13 @@ static void finish_phase(halo_links *h, int phase)
     }
 }
 
+void move_links(halo_links *h, double step)
+{
+    h->kernels->move(h->field, step, h->border[0], h->borders[0]);
+}
+
 void begin_exchange(halo_links *h)
 {
-    copy_own_borders(h, 0);
     if (h->phases)
         start_phase(h, 0);
 }
@@ -219,11 +223,17 @@ void go_on(halo_links *h, int phase)
         start_phase(h, phase + 1);
 }
 
-void exchange_links(halo_links *h)
+static void exchange(halo_links *h)
 {
     begin_exchange(h);
     for (int phase = 0; phase < h->phases; phase++)
         go_on(h, phase);
+}
+
+void exchange_links(halo_links *h)
+{
+    copy_own_borders(h, 0);
+    exchange(h);
 }
 
 /* The number that a place of the whole lattice has in the verification; single precision holds it
@@ -270,23 +280,12 @@ static long long compare_region(const halo_links *h, const region *r, int from, 
     return numbers_of(r);
 }
 
-long long verify_halo(halo_links *h, complaint *about)
+static long long compare_borders(const halo_links *h, complaint *about)
 {
-    const geometry *g = h->field->geometry;
-    int site[DIMENSIONS] = {1, 1, 1, 1};
-    do
-        for (int mu = 0; mu < DIMENSIONS; mu++) {
-            double link[MATRIX];
-            for (int c = 0; c < MATRIX; c++)
-                link[c] = number_at(g, site, mu, c);
-            set_link(h->field, site, mu, link);
-        }
-    while (next_site(g, site));
-    exchange_links(h);
     long long numbers = 0;
     for (int stage = 0; stage < PHASES; stage++)
         for (int i = 0; i < h->borders[stage]; i++)
-            if (compare_region(h, &h->border[stage][i].to, g->rank, about) < 0)
+            if (compare_region(h, &h->border[stage][i].to, h->field->geometry->rank, about) < 0)
                 return -1;
     for (const message *m = h->message; m < h->message + h->messages; m++)
         for (int i = 0; i < m->regions; i++) {
@@ -295,5 +294,34 @@ long long verify_halo(halo_links *h, complaint *about)
                 return -1;
             numbers += compared;
         }
+    return numbers;
+}
+
+long long verify_halo(halo_links *h, complaint *about)
+{
+    const geometry *g = h->field->geometry;
+    long long numbers = 0;
+    for (int after_move = 0; after_move <= 1; after_move++) {
+        int site[DIMENSIONS] = {1, 1, 1, 1};
+        forget_links(h->field);
+        do
+            for (int mu = 0; mu < DIMENSIONS; mu++) {
+                double link[MATRIX];
+                for (int c = 0; c < MATRIX; c++)
+                    link[c] = number_at(g, site, mu, c);
+                set_link(h->field, site, mu, link);
+            }
+        while (next_site(g, site));
+        if (after_move) {
+            move_links(h, 0.0); /* By exactly nothing, so that only the borders change. */
+            exchange(h);
+        } else {
+            exchange_links(h);
+        }
+        const long long compared = compare_borders(h, about);
+        if (compared < 0)
+            return -1;
+        numbers = compared;
+    }
     return numbers * (long long)h->kernels->number_bytes;
 }

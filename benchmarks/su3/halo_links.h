@@ -22,11 +22,6 @@ typedef struct {
     void *out, *in;
 } message;
 
-/* What is a rank's own neighbour's where a dimension is not divided. */
-typedef struct {
-    region from, to;
-} own_border;
-
 typedef struct halo_links halo_links;
 
 typedef struct {
@@ -44,7 +39,7 @@ struct halo_links {
     MPI_Datatype number;
     int phases, messages, in_phase[PHASES];
     message message[MOST_MESSAGES];
-    /* Copied at the beginning, and after the first phase. */
+    /* Copied before the first phase, and after it. */
     own_border border[PHASES][DIMENSIONS * DIMENSIONS];
     int borders[PHASES];
     MPI_Request receive[PHASES][MOST_MESSAGES], send[PHASES][MOST_MESSAGES];
@@ -65,9 +60,14 @@ int lay_out_halo(halo_links *h, field *f, const kernels *k, const exchange_metho
 void open_halo(halo_links *h);
 void close_halo(halo_links *h);
 
-/* An exchange: begin, then go on once for each phase; the last one ends it. */
+/* U = exp(i step H) U, and the rank's own borders with it, plane by plane while they are in a cache. */
+void move_links(halo_links *h, double step);
+
+/* The exchange after a move: begin, then go on once for each phase; the last one ends it. */
 void begin_exchange(halo_links *h);
 void go_on(halo_links *h, int phase);
+
+/* The exchange where links have changed in another way, as a whole. */
 void exchange_links(halo_links *h);
 
 /* Fill the links with numbers that follow from their places, exchange, and compare all that has to

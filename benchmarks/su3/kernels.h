@@ -10,14 +10,19 @@ typedef struct {
     unsigned links; /* A bit for each direction. */
 } region;
 
+/* What is a rank's own neighbour's where a dimension is not divided. */
+typedef struct {
+    region from, to;
+} own_border;
+
 typedef struct {
     const char *instructions;
     size_t number_bytes, lanes;
     /* H -= factor * (the traceless Hermitian part of -i U V), V the sum of the link's six staples;
      * over some chunks. Borders must be right. */
     void (*turn)(field *f, const chunk *chunks, size_t count, double factor);
-    /* U = exp(i step H) U. */
-    void (*move)(field *f, double step);
+    /* U = exp(i step H) U, and then copy borders, each within its plane and of all own planes. */
+    void (*move)(field *f, double step, const own_border *borders, int count);
     /* The sum of the real traces of the six plaquettes of each site in positive directions. */
     double (*plaquettes)(const field *f);
     /* The sum of tr H^2 / 2. */

@@ -27,13 +27,31 @@ EVERYWHERE NAME(add_staples)(SU3 *sum, const field *f, const chunk *c, int mu, i
     NAME(multiply)(sum, &product, 1, &a, 0, 1);
 }
 
+/* What the turn of a chunk needs of other planes and of momenta. Of the planes before and behind in
+ * t and ahead in z the last use is longest ago; others were used for the plane before. */
+EVERYWHERE NAME(fetch_for_turn)(const field *f, const chunk *c, int mu)
+{
+    const chunk ahead = NAME(neighbour)(f, c, 3, 1), behind = NAME(neighbour)(f, c, 3, -1);
+    const chunk up = NAME(neighbour)(f, c, 2, 1), across = NAME(neighbour)(f, &up, 3, -1);
+    NAME(fetch)(NAME(momentum)(f, c, mu), f->length, MOMENTUM);
+    NAME(fetch)(NAME(link)(f, &behind, mu), f->length, MATRIX);
+    if (mu != 3)
+        NAME(fetch)(NAME(link)(f, &ahead, mu), f->length, MATRIX);
+    if (mu != 2)
+        NAME(fetch)(NAME(link)(f, &up, mu), f->length, MATRIX);
+    if (mu == 3)
+        NAME(fetch)(NAME(link)(f, &across, mu), f->length, MATRIX);
+}
+
 static void NAME(turn)(field *f, const chunk *chunks, size_t count, double factor)
 {
     static const int pairs[3][2] = {{0, 1}, {0, 2}, {1, 2}};
     for (const chunk *c = chunks; c < chunks + count; c++) {
         /* Lanes that are no site of this rank's keep their momenta 0. */
         const VECTOR scale = *(const VECTOR *)((const NUMBER *)f->mask + c->at) * (NUMBER)factor;
+        const chunk *next = c + 1 < chunks + count ? c + 1 : c;
         for (int mu = 0; mu < DIMENSIONS; mu++) {
+            NAME(fetch_for_turn)(f, next, mu);
             SU3 staples = {{{{{0}, {0}}}}}, u, m;
             for (int nu = 0; nu < DIMENSIONS; nu++)
                 if (nu != mu)
@@ -55,26 +73,6 @@ static void NAME(turn)(field *f, const chunk *chunks, size_t count, double facto
             NAME(store_hermitian)(row, f->length, &h);
         }
     }
-}
-
-static void NAME(move)(field *f, double step)
-{
-    for (const chunk *c = f->chunks; c < f->chunks + f->all_chunks; c++)
-        for (int mu = 0; mu < DIMENSIONS; mu++) {
-            HERMITIAN q;
-            SU3 e, u, moved;
-            NAME(load_hermitian)(&q, NAME(momentum)(f, c, mu), f->length);
-            for (int i = 0; i < 3; i++) {
-                q.d[i] *= (NUMBER)step;
-                q.o[i].re *= (NUMBER)step;
-                q.o[i].im *= (NUMBER)step;
-            }
-            NAME(exponential)(&e, &q);
-            NUMBER *row = (NUMBER *)f->links + (NAME(link)(f, c, mu) - (NUMBER *)f->links);
-            NAME(load)(&u, row, f->length);
-            NAME(multiply)(&moved, &e, 0, &u, 0, 0);
-            NAME(store)(row, f->length, &moved);
-        }
 }
 
 static double NAME(sum_of)(const VECTOR *v)
@@ -220,6 +218,18 @@ static inline size_t NAME(first_of)(const field *f, const region *r, int z, int 
            (size_t)r->from[1] * f->stride + (size_t)r->from[0];
 }
 
+/* The numbers of one plane and direction: row after row, whose next numbers lie apart by these. */
+EVERYWHERE NAME(copy_plane)(NUMBER *out, size_t out_stride, size_t next_out, const NUMBER *in,
+                            size_t in_stride, size_t next_in, int rows, int width)
+{
+    for (size_t c = 0; c < MATRIX; c++, out += next_out, in += next_in)
+        if (width == 1)
+            for (int y = 0; y < rows; y++)
+                out[(size_t)y * out_stride] = in[(size_t)y * in_stride];
+        else
+            NAME(copy_rows)(out, out_stride, in, in_stride, rows, width);
+}
+
 /* Either side may be a message, in which the rows follow each other. */
 EVERYWHERE NAME(transfer)(const field *f, const region *from, const region *to,
                           const NUMBER *message_in, NUMBER *message_out)
@@ -235,19 +245,57 @@ EVERYWHERE NAME(transfer)(const field *f, const region *from, const region *to,
                     continue;
                 NUMBER *out = to ? links + NAME(first_of)(f, to, z, t, mu) : message_out;
                 const NUMBER *in = from ? links + NAME(first_of)(f, from, z, t, mu) : message_in;
-                const size_t out_stride = to ? f->stride : (size_t)width;
-                const size_t in_stride = from ? f->stride : (size_t)width;
-                const size_t next_out = to ? f->length : of_message;
-                const size_t next_in = from ? f->length : of_message;
-                for (size_t c = 0; c < MATRIX; c++, out += next_out, in += next_in)
-                    if (width == 1)
-                        for (int y = 0; y < rows; y++)
-                            out[(size_t)y * out_stride] = in[(size_t)y * in_stride];
-                    else
-                        NAME(copy_rows)(out, out_stride, in, in_stride, rows, width);
-                message_out = to ? message_out : out;
-                message_in = from ? message_in : in;
+                NAME(copy_plane)(out, to ? f->stride : (size_t)width, to ? f->length : of_message,
+                                 in, from ? f->stride : (size_t)width,
+                                 from ? f->length : of_message, rows, width);
+                message_out = to ? message_out : out + MATRIX * of_message;
+                message_in = from ? message_in : in + MATRIX * of_message;
             }
+}
+
+static void NAME(move_chunk)(field *f, const chunk *c, int mu, double step)
+{
+    HERMITIAN q;
+    SU3 e, u, moved;
+    NAME(load_hermitian)(&q, NAME(momentum)(f, c, mu), f->length);
+    for (int i = 0; i < 3; i++) {
+        q.d[i] *= (NUMBER)step;
+        q.o[i].re *= (NUMBER)step;
+        q.o[i].im *= (NUMBER)step;
+    }
+    NAME(exponential)(&e, &q);
+    NUMBER *row = (NUMBER *)f->links + (NAME(link)(f, c, mu) - (NUMBER *)f->links);
+    NAME(load)(&u, row, f->length);
+    NAME(multiply)(&moved, &e, 0, &u, 0, 0);
+    NAME(store)(row, f->length, &moved);
+}
+
+static void NAME(move)(field *f, double step, const own_border *borders, int count)
+{
+    const chunk *const last = f->chunks + f->all_chunks;
+    NUMBER *links = f->links;
+    for (const chunk *c = f->chunks, *end; c < last; c = end) {
+        /* A plane's chunks that follow each other. Where others of it come later, among those at
+         * borders, its borders are copied again. */
+        for (end = c; end < last && end->z == c->z && end->t == c->t; end++)
+            ;
+        for (int mu = 0; mu < DIMENSIONS; mu++) {
+            for (const chunk *one = c; one < end; one++) {
+                const chunk *next = one + 1 < last ? one + 1 : one;
+                NAME(fetch)(NAME(momentum)(f, next, mu), f->length, MOMENTUM);
+                NAME(fetch)(NAME(link)(f, next, mu), f->length, MATRIX);
+                NAME(move_chunk)(f, one, mu, step);
+            }
+            for (const own_border *b = borders; b < borders + count; b++) {
+                if (!(b->from.links >> mu & 1u))
+                    continue;
+                NUMBER *to = links + NAME(first_of)(f, &b->to, c->z - 1, c->t - 1, mu);
+                const NUMBER *from = links + NAME(first_of)(f, &b->from, c->z - 1, c->t - 1, mu);
+                NAME(copy_plane)(to, f->stride, f->length, from, f->stride, f->length,
+                                 b->from.extent[1], b->from.extent[0]);
+            }
+        }
+    }
 }
 
 static void NAME(pack)(const field *f, const region *from, void *to)

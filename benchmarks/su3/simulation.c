@@ -176,13 +176,13 @@ void integrate(simulation *s)
     double pending = 0.0;
     for (long long step = 0; step < s->steps; step++) {
         for (int stage = 0; stage < i->stages; stage++) {
-            s->kernels->move(s->field, (pending + i->u[stage]) * s->step_size);
+            move_links(s->halo, (pending + i->u[stage]) * s->step_size);
             pending = 0.0;
             turn(s, i->h[stage] * s->step_size);
         }
         pending = i->last; /* Goes with the next step's first part. */
     }
-    s->kernels->move(s->field, pending * s->step_size);
+    move_links(s->halo, pending * s->step_size);
 }
 
 trajectory_result run_trajectory(simulation *s, int accept)
