@@ -20,7 +20,7 @@ from cluster.description import (
     address_of,
 )
 from records.acting_user import give
-from records.mounts import _bind, cover, mount
+from records.mounts import _bind, cover, mount, mount_points
 
 FUSE_DEVICE = os.makedev(10, 229)
 
@@ -83,9 +83,7 @@ def own_usr(programs: Path, kept: list[Path]) -> None:
     So do file systems that are mounted below /usr.
     """
     usr = Path("/usr")
-    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
-    points = [Path(line.split()[4]) for line in mounts]
-    inner = sorted({path for path in (*points, *kept) if usr in path.parents})
+    inner = sorted({*mount_points(usr), *(path for path in kept if usr in path.parents)})
     outer = [path for path in inner if not any(other in path.parents for other in inner)]
     with ExitStack() as stack:
         handles = {}
@@ -136,10 +134,7 @@ def lay_out_box(cluster: Cluster, project: Path, state: Path) -> None:
 
 def lay_out_node(cluster: Cluster) -> None:
     """Arrange the files for one node; shared files come from the box."""
-    mounts = Path("/proc/self/mountinfo").read_text()
     size = f"size={cluster.scratch_bytes_per_node}"
-    points = [Path(line.split()[4]) for line in mounts.splitlines()]
-    in_tmp = [point for point in points if Path("/tmp") in point.parents]
-    cover(in_tmp, {Path("/tmp"): f"mode=1777,{size}"})
+    cover(mount_points(Path("/tmp")), {Path("/tmp"): f"mode=1777,{size}"})
     own_sysfs()
     mount("-t", "tmpfs", "-o", f"mode=1777,{size}", "none", "/dev/shm")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 from contextlib import ExitStack
@@ -12,6 +13,20 @@ from pathlib import Path
 def mount(*arguments: str | Path) -> None:
     """Mount with the command `mount`, which knows every kind of mount and explains failures."""
     subprocess.run(["mount", *map(str, arguments)], check=True)
+
+
+def mount_points(below: Path) -> list[Path]:
+    """Return where something is mounted below a folder, as far as its place can be seen.
+
+    The kernel lists mounts also where a later one covers the folder that they are in.
+    """
+    listed = Path("/proc/self/mountinfo").read_text(errors="surrogateescape")
+    places = [
+        # Blanks and backslashes are octal.
+        re.sub(r"\\(\d{3})", lambda at: chr(int(at[1], 8)), line.split()[4])
+        for line in listed.splitlines()
+    ]
+    return [path for place in places if below in (path := Path(place)).parents and path.exists()]
 
 
 def hidden_ancestor(path: Path) -> Path | None:
