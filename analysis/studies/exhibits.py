@@ -13,7 +13,6 @@ from analysis.figures.lines import Line, Point, legend_mark, line_figure
 from analysis.studies.declaration import DrawnFigure, Exhibit, NotMeasuredError
 from analysis.studies.one_number import Number, digits, number_text
 from analysis.studies.relations import (
-    OneRound,
     Report,
     TableSource,
     TodaysTables,
@@ -91,7 +90,7 @@ def of_campaign(measured: TodaysTables, exhibit: Exhibit) -> pl.DataFrame:
     frames = []
     for number in sorted({launch.record.round for launch in measured.campaign.sound()}):
         try:
-            frame = of_report(OneRound(measured, number), exhibit)
+            frame = of_report(measured.in_round(number), exhibit)
         except NotMeasuredError:
             return pl.DataFrame()
         if not frame.is_empty():

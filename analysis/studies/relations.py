@@ -143,6 +143,7 @@ class TodaysTables:
     frames: dict[str, pl.DataFrame] = field(default_factory=dict)
     #: For each table of `frames` the launches that its rows come from.
     launches: dict[str, list[str]] = field(default_factory=dict)
+    rounds: dict[tuple[int, str | None], OneRound] = field(default_factory=dict)
 
     @property
     def study(self) -> Study:
@@ -202,6 +203,13 @@ class TodaysTables:
                 )
         self.frames[name] = frame
         return frame
+
+    def in_round(self, number: int, implementation: str | None = None) -> OneRound:
+        """Return the tables of a round, derived once for all statements and exhibits."""
+        key = (number, implementation)
+        if key not in self.rounds:
+            self.rounds[key] = OneRound(self, number, implementation)
+        return self.rounds[key]
 
     def cells(self, name: str) -> pl.DataFrame:
         """Return a base table without the columns of what was measured: its cells, by round.

@@ -26,7 +26,6 @@ from analysis.studies.one_number import (
 from analysis.studies.reading import Paper
 from analysis.studies.relations import (
     Cells,
-    OneRound,
     Report,
     TableSource,
     TodaysTables,
@@ -216,13 +215,13 @@ def one_here(
         return StatementJudgement(
             label, None, asked, UNTOLD, "none of its cells was measured in a complete round", of
         )
-    sources = [OneRound(measured, number, implementation) for number in rounds]
+    sources = [measured.in_round(number, implementation) for number in rounds]
     if quantity.each:
         where = place_of(measured.paper, claim, name)
         by_round = [cells_of(source, quantity, where) for source in sources]
         unmeasured: list[str] = []
         if lacks_launches(measured, tables):
-            whole = [OneRound(measured.completed, number, implementation) for number in rounds]
+            whole = [measured.completed.in_round(number, implementation) for number in rounds]
             wanted = (cell for source in whole for cell in cells_of(source, quantity, where))
             has = {cell for cells in by_round for cell in cells}
             unmeasured = [cell for cell in dict.fromkeys(wanted) if cell not in has]

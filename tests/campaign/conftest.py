@@ -1,16 +1,23 @@
 """What the tests of campaigns share: a machine of their own, on which nobody else measures."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from campaign import beginning, provenance, resuming
+from campaign import beginning, provenance, reframe_session, resuming
 from containers import images, origin
 from records import locks
 from tests.campaign.played_reframe import NAMES
+from tests.lanes import REALLY
+from tests.reframe_checks.forked import Forked
 
 PROJECT = Path(__file__).resolve().parents[2]
+PLAYED = "tests.campaign.played_reframe"
 
 
 @pytest.fixture
@@ -40,6 +47,13 @@ def _own_machine(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "SHARED", (shared,))
 
 
+def begun(command: list[str], **how: Any) -> Forked | subprocess.Popen[str]:
+    """Begin a played ReFrame: it is forked, but where it is to be started really."""
+    if REALLY in os.environ:
+        return subprocess.Popen(command, **how)
+    return Forked(PLAYED, command, how["cwd"], how["env"], how["pass_fds"])
+
+
 @pytest.fixture
 def played(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a checkout whose ReFrame is played, with two images that are whole."""
@@ -51,6 +65,8 @@ def played(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         f"sys.exit(main(Path({str(checkout)!r})))\n"
     )
     script.chmod(0o755)
+    playing = SimpleNamespace(Popen=begun, PIPE=subprocess.PIPE, STDOUT=subprocess.STDOUT)
+    monkeypatch.setattr(reframe_session, "subprocess", playing)
     monkeypatch.setattr(beginning, "ROOT", checkout)
     monkeypatch.setattr(beginning, "chosen", lambda options: (list(NAMES), {}))
     for module in (beginning, resuming):

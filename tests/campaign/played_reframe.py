@@ -3,7 +3,7 @@
 Its steps are those of reframe_checks.bin.session; what it measures is made up. A test leaves
 `plays.json` in the root: what each start of it does, by number; without one it measures all. What
 it measures of a campaign with a budget has values: one cell's implementations differ, the other's
-never do. Each start of it is a process: it loads no more than the journal needs.
+never do. Each start of it is a process, forked from one that has loaded what the journal needs.
 """
 
 import errno
@@ -164,4 +164,4 @@ def measure(root: Path, number: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(__file__).resolve().parents[2]))
+    sys.exit(main(Path.cwd()))

@@ -1,10 +1,10 @@
-"""ReFrame's command line in processes forked from one that has loaded ReFrame already.
+"""Programs of Python in processes forked from one that has loaded what they import already.
 
-Loading it takes half of the processor time of a start, and tests start it hundreds of times. What
-is loaded beforehand asks nothing of its environment, and starts no thread; our own checks and
-what they import do ask, and are loaded by each process for itself. Everything else is as in a
-process of its own: environment, folder, files, umask, processors, exit code. `make test-long`
-starts each really.
+ReFrame's command line is one: loading it takes half of the processor time of a start, and tests
+start it hundreds of times. What is loaded beforehand asks nothing of its environment, and starts no
+thread; our own checks and what they import do ask, and are loaded by each process for itself.
+Everything else is as in a process of its own: environment, folder, files, umask, processors, exit
+code. `make test-long` starts each really.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any
 
 from tests.lanes import REALLY
 from tests.processes import MARK
@@ -32,12 +32,18 @@ from tests.unmeasured import unmeasured
 
 PROJECT = Path(__file__).resolve().parents[2]
 PROGRAM = PROJECT / "reframe_checks" / "bin" / "reframe"
-#: What that runs, and what is loaded before it is forked.
+#: What that runs.
 MODULE = "reframe_checks.bin.guards"
-LOADED = (
-    "reframe.core.schedulers.local", "reframe.frontend.cli", "records.disturbance",
-    "records.program_output", "records.proof", "records.schedule",
-)  # fmt: skip
+#: What is loaded before a module is forked, by that.
+LOADED = {
+    MODULE: (
+        "reframe.core.schedulers.local", "reframe.frontend.cli", "records.disturbance",
+        "records.program_output", "records.proof", "records.schedule",
+    ),
+    "tests.campaign.played_reframe": (
+        "records.budget", "records.schedule", "tests.whole_records",
+    ),
+}  # fmt: skip
 #: Rooms that ask their environment, when they are loaded, for what checkout and campaign to use.
 ASKING = ("campaign", "containers", "reframe_checks", "site_configs")
 #: What Python and C libraries ask when they begin.
@@ -53,10 +59,29 @@ def asked_at_begin(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name.startswith(ASKED_AT_BEGIN)}
 
 
-class Server:
-    """The process that has loaded ReFrame, and what is said to it."""
+def umask() -> int:
+    """Return which permissions this process' files lack."""
+    found = os.umask(0)
+    os.umask(found)
+    return found
 
-    def __init__(self) -> None:
+
+@dataclass(frozen=True)
+class Request:
+    """What a process that is to be forked has, besides its files."""
+
+    arguments: list[str]
+    folder: str
+    environment: dict[str, str]
+    descriptors: list[int]
+    umask: int = field(default_factory=umask)
+    processors: list[int] = field(default_factory=lambda: sorted(os.sched_getaffinity(0)))
+
+
+class Server:
+    """The process that has loaded what a module imports, and what is said to it."""
+
+    def __init__(self, module: str) -> None:
         self.environment = {**unmeasured(), "PYTHONPATH": str(PROJECT)}
         # It outlives the test that is the first to need it.
         own, _, _ = self.environment.get(MARK, "").rpartition("|")
@@ -64,10 +89,12 @@ class Server:
         self.channel, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with its:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.reframe_checks.forked", str(its.fileno())],
+                [sys.executable, "-m", "tests.reframe_checks.forked", module, str(its.fileno())],
                 cwd=PROJECT, env=self.environment, pass_fds=[its.fileno()],
                 stdout=subprocess.DEVNULL,
             )  # fmt: skip
+        #: What was forked last, until somebody was told how it ended.
+        self.running: int | None = None
         atexit.register(self.end)
 
     def end(self) -> None:
@@ -84,44 +111,53 @@ class Server:
         """Return the number that it says next; raise RuntimeError where it has ended."""
         said = self.channel.recv(ANSWER)
         if not said:
-            raise RuntimeError("what has loaded ReFrame has ended; its own message is above")
+            raise RuntimeError("what is to be forked has ended; its own message is above")
         return int(said)
 
-    def run(
-        self, request: dict[str, Any], files: Sequence[IO[str]], descriptors: Sequence[int],
-        timeout: float,
-    ) -> int:  # fmt: skip
-        """Have it fork a process with these files; return the exit code."""
+    def begin(self, request: Request, files: Sequence[int], descriptors: Sequence[int]) -> int:
+        """Have it fork a process with these files for its output; return which.
+
+        One that nobody waited for, as one whose campaign could not go on, ends before.
+        """
+        if self.running is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self.ended(self.running, request.arguments, END_S)
         with tempfile.TemporaryFile("w+") as asked:
-            json.dump(request, asked)
+            json.dump(asdict(request), asked)
             asked.seek(0)
-            numbers = [asked.fileno(), *(file.fileno() for file in files), *descriptors]
-            socket.send_fds(self.channel, [b"run"], numbers)
+            socket.send_fds(self.channel, [b"run"], [asked.fileno(), *files, *descriptors])
+        self.channel.settimeout(None)
+        self.running = self.answer()
+        return self.running
+
+    def ended(self, pid: int, arguments: Sequence[str], timeout: float | None) -> int:
+        """Wait for what was forked last; return its exit code, negative for a signal."""
+        self.channel.settimeout(timeout)
+        try:
+            code = self.answer()
+        except TimeoutError:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
             self.channel.settimeout(None)
-            pid = self.answer()
-            self.channel.settimeout(timeout)
-            try:
-                return self.answer()
-            except TimeoutError:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-                self.channel.settimeout(None)
-                self.answer()
-                raise subprocess.TimeoutExpired(request["arguments"], timeout) from None
+            self.answer()
+            raise subprocess.TimeoutExpired(list(arguments), timeout or 0.0) from None
+        finally:
+            self.running = None
+        return code
 
 
-#: This process' own, once one was needed.
-SERVERS: list[Server] = []
+#: This process' own, once one was needed, by what it has loaded.
+SERVERS: dict[str, Server] = {}
 
 
-def server() -> Server:
+def server(module: str = MODULE) -> Server:
     """Return this process' server; a new one where it was ended with a test's leftovers."""
-    if SERVERS and SERVERS[0].process.poll() is not None:
-        atexit.unregister(SERVERS[0].end)
-        SERVERS.pop().end()
-    if not SERVERS:
-        SERVERS.append(Server())
-    return SERVERS[0]
+    if module in SERVERS and SERVERS[module].process.poll() is not None:
+        atexit.unregister(SERVERS[module].end)
+        SERVERS.pop(module).end()
+    if module not in SERVERS:
+        SERVERS[module] = Server(module)
+    return SERVERS[module]
 
 
 def reframe(
@@ -139,22 +175,47 @@ def reframe(
             [PROGRAM, *arguments], env=environment, cwd=PROJECT, capture_output=True, text=True,
             timeout=timeout, check=False, pass_fds=descriptors,
         )  # fmt: skip
-    umask = os.umask(0)
-    os.umask(umask)
-    request = {
-        "arguments": list(arguments),
-        "environment": dict(environment),
-        "umask": umask,
-        "processors": sorted(os.sched_getaffinity(0)),
-        "descriptors": list(descriptors),
-    }
+    request = Request(list(arguments), str(PROJECT), dict(environment), list(descriptors))
     with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
-        code = server().run(request, (stdout, stderr), descriptors, timeout)
+        files = (stdout.fileno(), stderr.fileno())
+        code = server().ended(server().begin(request, files, descriptors), arguments, timeout)
         said = []
         for file in (stdout, stderr):
             file.seek(0)
             said.append(file.read())
     return subprocess.CompletedProcess([str(PROGRAM), *arguments], code, *said)
+
+
+class Forked:
+    """A module that was forked, to a caller of subprocess.Popen as if it had been started.
+
+    It may be asked for what campaigns ask of ReFrame, and no more.
+    """
+
+    def __init__(
+        self, module: str, command: Sequence[str], folder: Path, environment: Mapping[str, str],
+        descriptors: Sequence[int],
+    ) -> None:  # fmt: skip
+        self.args, self.server = list(command), server(module)
+        self.returncode: int | None = None
+        read, write = os.pipe()
+        request = Request(self.args[1:], str(folder), dict(environment), list(descriptors))
+        try:
+            self.pid = self.server.begin(request, (write, write), descriptors)
+        finally:
+            os.close(write)
+        self.stdout = open(read, errors="replace")  # noqa: SIM115 (as Popen has it)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it has ended; return its exit code, negative for a signal."""
+        if self.returncode is None:
+            self.returncode = self.server.ended(self.pid, self.args, timeout)
+        return self.returncode
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        if self.returncode is None:
+            os.kill(self.pid, signal.SIGTERM)
 
 
 def begin(descriptors: list[int]) -> None:
@@ -169,11 +230,12 @@ def begin(descriptors: list[int]) -> None:
     for one, number in zip(above, numbers, strict=True):
         os.dup2(one, number)
         os.close(one)
+    os.chdir(request["folder"])
     os.umask(request["umask"])
     os.sched_setaffinity(0, request["processors"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    sys.argv = [MODULE, *request["arguments"]]
+    sys.argv = [sys.argv[0], *request["arguments"]]
 
 
 def serve(channel: socket.socket) -> list[int] | None:
@@ -192,9 +254,9 @@ def serve(channel: socket.socket) -> list[int] | None:
         channel.send(str(os.waitstatus_to_exitcode(status)).encode())
 
 
-def load() -> None:
+def load(module: str) -> None:
     """Load what needs no environment; raise RuntimeError where that is not all, or has threads."""
-    for name in LOADED:
+    for name in LOADED[module]:
         importlib.import_module(name)
     asking = [name for name in sys.modules if name.partition(".")[0] in ASKING]
     threads = len(os.listdir("/proc/self/task"))
@@ -206,15 +268,16 @@ def load() -> None:
 
 
 def main() -> None:
-    """Serve until nobody asks any more, and in what is forked, run ReFrame."""
-    load()
+    """Serve until nobody asks any more, and in what is forked, run the module."""
+    module, number = sys.argv[1:]
+    load(module)
     try:
-        descriptors = serve(socket.socket(fileno=int(sys.argv[1])))
+        descriptors = serve(socket.socket(fileno=int(number)))
     except (KeyboardInterrupt, ConnectionError):
         return
     if descriptors is not None:
         begin(descriptors)
-        runpy.run_module(MODULE, run_name="__main__", alter_sys=True)
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ import numpy
 import polars as pl
 import pytest
 
-from analysis.studies.declaration import Claim
+from analysis.studies import relations
+from analysis.studies.declaration import Claim, Step
 from analysis.studies.many_cells import found_in_cells
 from analysis.studies.one_number import FAILS, HOLDS, IN_PART, UNTOLD
 from analysis.studies.reading import Paper, read_paper
@@ -159,9 +160,10 @@ def verdicts_of(
     rounds = list(range(1, ROUNDS + 1))
     monkeypatch.setattr("analysis.studies.verdicts.complete_rounds", lambda *_: rounds)
     monkeypatch.setattr("analysis.studies.verdicts.families_lacking", lambda *_: [])
-    measured = TodaysTables(paper, Campaign(Path("none"), Manifest.model_construct()))
+    campaign = Campaign(Path("none"), Manifest.model_construct())
     found = []
     for _ in range(trials):
+        measured = TodaysTables(paper, campaign)
         for number in rounds:
             frames = dict(cells)
             for (table, column), truth in exact.items():
@@ -197,6 +199,27 @@ def test_a_clear_truth_is_told(
 ) -> None:
     found = verdicts_of(case, monkeypatch, FEW_TRIALS)
     assert sum(one in AGAINST[not case[4]] for one in found) >= FEW_TRIALS - 2
+
+
+def test_a_table_is_derived_once_in_a_round_for_all_statements_of_a_claim(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    derived: list[tuple[int, str]] = []
+    after = relations.after
+
+    def counted(
+        source: relations.TableSource, frame: pl.DataFrame, steps: list[Step], where: str
+    ) -> pl.DataFrame:
+        if where.startswith("study.yaml: tables."):
+            assert isinstance(source, OneRound)
+            derived.append((source.number, where))
+        return after(source, frame, steps, where)
+
+    monkeypatch.setattr(relations, "after", counted)
+    [case, _] = [one for one in CLOSE if one[1] == "ntnu-a2a-4"]
+    verdicts_of(case, monkeypatch, 1)
+    assert sorted(derived) == sorted(set(derived))
+    assert {number for number, _ in derived} == set(range(1, ROUNDS + 1))
 
 
 def claim_of(cells: object, parts: int = 1) -> Claim:
