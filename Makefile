@@ -88,7 +88,7 @@ MAKEOVERRIDES := $(if $(filter PYTHON,$(GIVEN)),PYTHON=$(PYTHON))
 
 
 .PHONY: help setup apptainer images image admit push pull new-key sign verify bill reproducibility \
-    spack spack-lock spack-mirror spack-sources spack-externals spack-release new-site check-site doctor run nightly study performance report \
+    spack spack-lock spack-mirror spack-sources spack-environment spack-externals spack-release new-site check-site doctor run nightly study performance report \
     bundle rerun \
     cluster-up cluster-status cluster-down \
     cluster-shell cluster-performance test test-long test-images unit lint \
@@ -130,6 +130,10 @@ spack-sources: .wyeast/venv/.for-run ## fill a folder with what Spack builds fro
 
 spack-externals: .wyeast/venv/.for-run ## prove that what Spack takes from the images' base, or with WYEAST_SITE from this machine, can be built with (IMPLEMENTATIONS=a,b)
 	@$(PYTHON) -m containers.spack.externals $(call option,--implementations,IMPLEMENTATIONS)
+
+spack-environment: .wyeast/venv/.for-run ## write spack.yaml of one implementation each, which may be copied anywhere, as Ramble does (IMPLEMENTATIONS=a,b, FOLDER)
+	@$(PYTHON) -m containers.spack.standalone $(call option,--implementations,IMPLEMENTATIONS) \
+	    $(call option,--folder,FOLDER)
 
 spack-release: .wyeast/venv/.for-run ## make the archives of our programs' releases and hold them against the recipe's digests (VERSION=0.2.0: of a new one)
 	@$(PYTHON) -m containers.spack.release $(call option,--version,VERSION)

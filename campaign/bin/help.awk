@@ -4,7 +4,7 @@ BEGIN {
     add("The usual ones", "run report history nightly study help")
     add("Set up a site", "setup new-site check-site doctor calibrate accept-references")
     add("Images", "images image admit sign verify new-key push pull bill reproducibility spack " \
-        "spack-lock spack-sources spack-mirror spack-externals spack-release")
+        "spack-lock spack-sources spack-mirror spack-externals spack-environment spack-release")
     add("Campaigns of others, and for others", "audit bundle rerun appendix sample")
     add("A cluster in a box", "cluster-up cluster-status cluster-shell cluster-down " \
         "cluster-performance")

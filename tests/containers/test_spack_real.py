@@ -20,7 +20,7 @@ from containers.apptainer import call, exec_options
 from containers.programs import ProvisionError
 from containers.sources import fetch_archive, load_sources
 from containers.spack import environment as spack_environment
-from containers.spack import externals, given, recipes
+from containers.spack import externals, given, recipes, standalone
 from containers.spack import mirror as spack_mirror
 from containers.spack import tool as spack
 from containers.spack.source_folder import SourceFolder
@@ -268,6 +268,31 @@ def test_a_site_that_is_not_there_is_said(tmp_path: Path, found: spack.Spack) ->
     assert "debian-mpi" in externals(WYEAST_SITE="virtual").stdout
     without = externals()
     assert without.returncode == 0 and "debian-mpi" not in without.stdout
+
+
+def test_an_environment_that_was_copied_is_read_without_variables(
+    tmp_path: Path, found: spack.Spack
+) -> None:
+    """As Ramble does it: spack.yaml alone, in another folder, read by Spack without variables."""
+    name = "mpich-4.0.2-source-ucx-spack"
+    copied = tmp_path / "copied"
+    copied.mkdir()
+    shutil.copy(standalone.write(PROJECT, name, "virtual", tmp_path / "made")[0], copied)
+    scope = tmp_path / "scope"
+    scope.mkdir()
+    builtin = str(found.packages / "repos/spack_repo/builtin")
+    (scope / "repos.yaml").write_text(yaml.safe_dump({"repos": {"builtin": builtin}}))
+
+    def asked(*words: str) -> str:
+        done = run_spack(found, "-C", str(scope), "-e", str(copied), *words)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return done.stdout
+
+    roots = asked("find")
+    assert all(root in roots for root in ("mpich@4.0.2-debian", "hpl-hpcc@", "wyeast-benchmarks@"))
+    packages = yaml.safe_load(asked("config", "get", "packages"))["packages"]
+    # Of the site, and of what it says of the option.
+    assert packages["gcc"]["externals"] and packages["ucx"]["externals"]
 
 
 #: What of the checkout plain Spack reads and may write to.

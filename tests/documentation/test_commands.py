@@ -44,6 +44,7 @@ RUN_BY = {
     "setup": "tests/test_makefile.py",
     "sign": "tests/containers/test_trust_real.py",
     "spack": "tests/containers/test_spack.py",
+    "spack-environment": "tests/containers/test_spack_standalone.py",
     "spack-externals": "tests/containers/test_spack_externals.py",
     "spack-lock": "tests/containers/test_spack.py",
     "spack-release": "tests/containers/test_spack_release.py",
