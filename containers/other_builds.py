@@ -12,6 +12,10 @@ BuildOptions = Annotated[
 ]
 
 
+#: What Spack builds besides: a package, its version, and words of its specification.
+Program = Annotated[str, Field(pattern=rf"^[a-z][\w-]*@=[\w.-]+(?: {image_labels.BUILD_OPTION})*$")]
+
+
 #: Of a part of the table, which has no other keys.
 STRICT = ConfigDict(extra="forbid", frozen=True)
 
@@ -40,6 +44,8 @@ class BuildOption(BaseModel):
     packages: Packages = Packages()
     #: Debian packages of the bases that it must not have.
     without: list[str] = []
+    #: Programs of others that it has besides those of all builds, as Spack's specifications.
+    programs: list[Program] = []
 
     @model_validator(mode="before")
     @classmethod
@@ -54,6 +60,7 @@ class BuildOption(BaseModel):
             "packages": {stage: [*entry["packages"][stage], *own[stage]] for stage in own},
             "build_options": self.mpi,
             "without": self.without,
+            "programs": self.programs,
         }
 
 

@@ -143,11 +143,13 @@ class Implementation(Family):
     spack_version: str | None = None
     external: bool = False
     #: Its lock and its bases decide what the image is, and not how the table asks for them: which
-    #: option of which, what differs in Spack's specification, what the bases go without.
+    #: option of which, what differs in Spack's specification, what the bases go without, which
+    #: programs are there besides.
     build_option: Annotated[str | None, Field(exclude=True)] = None
     build_of: Annotated[str | None, Field(exclude=True)] = None
     build_options: Annotated[str | None, Field(exclude=True)] = None
     without: Annotated[list[str], Field(exclude=True)] = []
+    programs: Annotated[list[str], Field(exclude=True)] = []
     sources: list[str]
     definition: str
     packed: Packed | None = None

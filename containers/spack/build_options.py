@@ -1,8 +1,8 @@
 """Builds of one MPI with other options, each an implementation of its own in the table.
 
 An entry's `options` name them, each with what differs in Spack's specification of its MPI. Its name
-is the entry's with the option's: `openmpi-4.1.4-source-cma-spack`. spack.yaml defines it from that,
-and includes what the site says of the option.
+is the entry's with the option's: `openmpi-4.1.4-source-cma-spack`. spack.yaml defines it and the
+programs that it has besides from that, and includes what the site says of the option.
 """
 
 from pathlib import Path
@@ -57,7 +57,8 @@ def wanted(table: ImplementationTable, defined: dict[str, str], name: str) -> st
 def define(root: Path, table: ImplementationTable, name: str) -> bool:
     """Let spack.yaml define an implementation as the table says; return whether it changed.
 
-    Raises SpackError where what it defines is not in one line as here, or not at all.
+    With the programs that the table says it has besides. Raises SpackError where what it defines is
+    not in one line as here, or not at all.
     """
     path = root / spack_environment.ENVIRONMENT
     before = path.read_text()
@@ -73,6 +74,8 @@ def define(root: Path, table: ImplementationTable, name: str) -> bool:
     specification = wanted(table, defined, name)
     if defined.get(name) != specification:
         _specify(lines, name, specification, found.build_of or name, name in defined)
+    if found.build_of:
+        _have(lines, name, found.programs)
     if found.build_of and found.build_option:
         says = table.implementations[found.build_of].options[found.build_option]
         _include(root, lines, name, found.build_option, is_needed=says == BuildOption())
@@ -91,6 +94,22 @@ def _specify(lines: list[str], name: str, specification: str, of: str, there: bo
     ]
     place = _condition(lines, name if there else of)
     lines[place - 1 if there else place + 1 : place + 1] = own
+
+
+def _have(lines: list[str], name: str, programs: list[str]) -> None:
+    """Let the lines define the programs that an implementation has besides, and no others of it."""
+    condition = f'    when: env.get("WYEAST_IMPLEMENTATION", "") == "{name}"'
+    head = "  - programs:"
+    own = [head, *(f"    - {one}" for one in programs), condition] if programs else []
+    for end in [number for number, line in enumerate(lines) if line == condition]:
+        start = end - 1
+        while lines[start].startswith("    - "):
+            start -= 1
+        if lines[start] == head:
+            lines[start : end + 1] = own
+            return
+    place = _condition(lines, name) + 1
+    lines[place:place] = own
 
 
 def _include(root: Path, lines: list[str], name: str, option: str, is_needed: bool) -> None:

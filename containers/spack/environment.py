@@ -106,11 +106,15 @@ def of_the_distribution(table: ImplementationTable) -> list[str]:
 
 
 def from_archives_of_the_distribution(table: ImplementationTable) -> list[str]:
-    """Return the implementations that Spack compiles from archives that the distribution has."""
+    """Return the implementations that Spack compiles from archives that the distribution has.
+
+    Without those that have programs besides, of which it has no source.
+    """
+    found = {name: table.resolve(name) for name in table.built_by("spack")}
     return [
         name
-        for name in table.built_by("spack")
-        if (table.resolve(name).spack_version or "").endswith(OF_DEBIAN)
+        for name, one in found.items()
+        if (one.spack_version or "").endswith(OF_DEBIAN) and not one.programs
     ]
 
 

@@ -39,12 +39,12 @@ EXTERNALS: dict[str, Any] = yaml.safe_load(SITE.read_text())["packages"]
 OPTIONS = sorted((SITE.parent / spack_environment.OPTIONS).glob("*/packages.yaml"))
 
 
-def chosen(name: str, definition: str) -> list[str]:
-    """What spack.yaml defines where an implementation is chosen."""
+def chosen(name: str, definition: str, data: dict[str, Any] = DATA) -> list[str]:
+    """What spack.yaml, or other content of it, defines where an implementation is chosen."""
     variables = {"env": {"WYEAST_IMPLEMENTATION": name}}
     return [
         specification
-        for entry in DATA["definitions"]
+        for entry in data["definitions"]
         if definition in entry and eval(entry.get("when", "True"), dict(variables))
         for specification in entry[definition]
     ]
@@ -361,6 +361,25 @@ def test_the_software_list_has_sources_recipes_and_what_each_is_needed_to_do() -
     assert archive["kind"] == "archive" and archive["address"].endswith("mpich_4.0.2.orig.tar.xz")
     assert found["compiler-wrapper"]["needed_to"] == "build"
     assert (found["openblas"]["recipe"], found["openblas"]["sources"]) == (None, [])
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if load_table(PROJECT).resolve(name).programs]
+)
+def test_programs_of_others_are_in_the_software_list_and_the_mpi_is_not_built_twice(
+    name: str,
+) -> None:
+    text = spack_environment.lock_path(PROJECT, name).read_text()
+    found = {one["name"]: one for one in spack_environment.bill(text)}
+    for specification in load_table(PROJECT).resolve(name).programs:
+        package, version = name_and_version(specification)
+        assert (found[package]["version"], found[package]["needed_to"]) == (version, "run")
+        assert [source["kind"] for source in found[package]["sources"]] == ["archive"]
+    of = load_table(PROJECT).resolve(name).build_of
+    plain = spack_environment.lock_path(PROJECT, str(of)).read_text()
+    mpi, _ = name_and_version(chosen(name, "mpi")[0])
+    same = {one["spack_hash"] for one in spack_environment.bill(plain)}
+    assert found[mpi]["spack_hash"] in same
 
 
 def test_a_lock_keeps_its_bytes_where_nothing_has_changed(

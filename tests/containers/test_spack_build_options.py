@@ -13,7 +13,7 @@ from containers.spack import environment as spack_environment
 from containers.spack import tool as spack
 from containers.spack.recipes import SpackError
 from containers.table import load_table
-from tests.containers.test_spack import DATA, NAMES, OPTIONS, PROJECT
+from tests.containers.test_spack import DATA, NAMES, OPTIONS, PROJECT, chosen
 from tests.containers.test_table import TEXT, changed
 
 OF, OWN = "openmpi-4.1.4-source-spack", "openmpi-4.1.4-source-knem-spack"
@@ -45,7 +45,8 @@ def test_an_entry_s_options_are_implementations_of_their_own() -> None:
     assert "org.wyeast.build_options" not in of.labels()
     # They are one but for their names; images from before there were options stay what they are.
     assert {**own.model_dump(), "name": OF} == of.model_dump()
-    assert not {"build_option", "build_options", "build_of", "without"} & of.model_dump().keys()
+    of_options = {"build_option", "build_options", "build_of", "without", "programs"}
+    assert not of_options & of.model_dump().keys()
     assert KNOWN.built_by("spack").index(OWN) == KNOWN.built_by("spack").index(OF) + 1
     assert KNOWN.choose(f"{OF},{OWN}") == [OF, OWN]
 
@@ -77,6 +78,72 @@ def test_an_option_may_be_what_the_bases_have(of: str) -> None:
         assert {*after.packages} == {*before.packages, version} - {gone}
         # Making one base removes older ones of its name: each needs a name of its own.
         assert before.name != after.name
+
+
+#: Programs of others, which no build of the same entry has but that one.
+SUITE, WITH_SUITE = "npb@=3.4.3 names=cg,ep classes=S,W", "openmpi-4.1.4-source-own-spack"
+OTHER_SUITE = "intel-mpi-benchmarks@=2021.7 +mpi1 ~ext"
+
+
+def with_programs(*programs: str) -> table.ImplementationTable:
+    """The project's table, with a build that has some programs besides."""
+    entry = yaml.safe_load(TEXT)["implementations"][OF]
+    # Without programs, too, it says something: a package of no image.
+    option = {"programs": list(programs), "packages": {"build": ["libpvm3"]}}
+    return table.parse_table(changed(**{OF: {**entry, "options": {"own": option}}}))
+
+
+def programs_in(path: Path, name: str) -> list[str]:
+    return chosen(name, "programs", yaml.safe_load(path.read_text())["spack"])
+
+
+def test_an_option_may_be_programs_of_others() -> None:
+    entry = yaml.safe_load(TEXT)["implementations"][OF]
+    known = table.parse_table(changed(**{
+        OF: {**entry, "options": {"own": {"programs": [SUITE, OTHER_SUITE]}}}
+    }))  # fmt: skip
+    of, own = known.resolve(OF), known.resolve(WITH_SUITE)
+    assert (of.programs, own.programs) == ([], [SUITE, OTHER_SUITE])
+    assert own.labels()["org.wyeast.build_options"] == "own"
+    # The MPI and the bases are the same, so that what was built of it is used.
+    assert build_options.wanted(known, DEFINED, WITH_SUITE) == DEFINED[OF]
+    pinned = load_sources(PROJECT)
+    one, other = (bases.bases_of(PROJECT, known, each, pinned, "mmdebstrap") for each in (of, own))
+    assert one == other
+
+
+def test_spack_yaml_is_given_the_programs_that_the_table_asks_for(tmp_path: Path) -> None:
+    path = checkout(tmp_path) / "spack.yaml"
+    common = programs_in(path, OF)
+    others = {name: programs_in(path, name) for name in NAMES}
+    assert build_options.define(tmp_path, with_programs(SUITE, OTHER_SUITE), WITH_SUITE)
+    assert programs_in(path, WITH_SUITE) == [SUITE, OTHER_SUITE, *common]
+    assert {name: programs_in(path, name) for name in NAMES} == others
+    assert spack_environment.environment_names(tmp_path)[WITH_SUITE] == DEFINED[OF]
+    made = path.read_text()
+    assert not build_options.define(tmp_path, with_programs(SUITE, OTHER_SUITE), WITH_SUITE)
+    # The table says something else now, and the first again.
+    assert build_options.define(tmp_path, with_programs(OTHER_SUITE), WITH_SUITE)
+    assert programs_in(path, WITH_SUITE) == [OTHER_SUITE, *common]
+    assert build_options.define(tmp_path, with_programs(), WITH_SUITE)
+    assert programs_in(path, WITH_SUITE) == common
+    assert build_options.define(tmp_path, with_programs(SUITE, OTHER_SUITE), WITH_SUITE)
+    assert path.read_text() == made
+
+
+@pytest.mark.parametrize("program", ["npb", "npb@3.4.3", "npb@=3.4.3; rm", "npb@=3.4.3 a=$b", ""])
+def test_programs_that_are_no_pinned_specification_are_refused(program: str) -> None:
+    with pytest.raises(table.TableError, match=r"options\.own\.programs\.0: string should match"):
+        with_programs(program)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_spack_yaml_asks_for_the_programs_that_the_table_says(name: str) -> None:
+    asked = chosen(name, "programs")
+    assert {*load_table(PROJECT).resolve(name).programs} <= {*asked}
+    # Twice in one environment Spack would want two of a package.
+    packages = [one.partition("@")[0] for one in asked]
+    assert len(packages) == len({*packages})
 
 
 def test_bases_are_what_they_were_before_there_were_options() -> None:

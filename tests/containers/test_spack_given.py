@@ -20,6 +20,8 @@ from containers.table import load_table
 from tests.containers import travelling
 from tests.containers.test_spack import NAMES, PROJECT, core, repository_of
 
+#: Those whose image has programs of others besides.
+SUITES = [name for name in NAMES if load_table(PROJECT).resolve(name).programs]
 FORGE = "https://forge.example.org/people"
 FOUND = spack.Spack(Path("/nowhere/spack"), Path("/nowhere/packages"), "1.1.0")
 
@@ -294,5 +296,38 @@ def test_what_everybody_can_build_is_from_the_distribution_s_archives() -> None:
     assert [name for name in names if load_table(PROJECT).resolve(name).build_of is None] == [
         "openmpi-4.1.4-source-spack", "mpich-4.0.2-source-spack",
     ]  # fmt: skip
-    # So can their builds with other options, of the same archives.
+    # So can their builds with other options, of the same archives, but not those with programs
+    # whose sources the distribution does not have.
     assert "openmpi-4.1.4-source-cma-spack" in names
+    assert not [name for name in names if load_table(PROJECT).resolve(name).programs]
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_who_lacks_a_suite_is_told_so_and_builds_without_it(tmp_path: Path, name: str) -> None:
+    """By the locks: with all that an image without suites is made of, only theirs is missing."""
+    of = load_table(PROJECT).resolve(name).build_of
+
+    def needed(implementation: str) -> list[Needed]:
+        text = spack_environment.lock_path(PROJECT, implementation).read_text()
+        nodes = spack_environment.read_lock(text)
+        return [
+            wanted(source["sha256"], source["address"], package=nodes[key].name,
+                   version=nodes[key].version)
+            for key, sources in spack_environment.sources_in(text).items() for source in sources
+        ]  # fmt: skip
+
+    mirror = tmp_path / "mirror"
+    for source in needed(str(of)):
+        (mirror / str(source.place)).parent.mkdir(parents=True, exist_ok=True)
+        (mirror / str(source.place)).touch()
+    (tmp_path / "sources").mkdir()
+    folder = SourceFolder(tmp_path / "sources")
+    given.refuse_missing(given.look([needed(str(of))], folder, mirror), folder.folder)
+    rows = given.look([needed(name)], folder, mirror)
+    missing = [row.needed for row in rows if row.where is None]
+    assert {(one.package, one.version) for one in missing} == {
+        ("npb", "3.4.3"), ("intel-mpi-benchmarks", "2021.7"),
+    }  # fmt: skip
+    assert all(str(one.sha256) in "\n".join(given.table(rows)) for one in missing)
+    with pytest.raises(SpackError, match=rf"{len(missing)} of {len(rows)} sources are missing"):
+        given.refuse_missing(rows, folder.folder)
