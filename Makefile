@@ -131,9 +131,9 @@ spack-sources: .wyeast/venv/.for-run ## fill a folder with what Spack builds fro
 spack-externals: .wyeast/venv/.for-run ## prove that what Spack takes from the images' base, or with WYEAST_SITE from this machine, can be built with (IMPLEMENTATIONS=a,b)
 	@$(PYTHON) -m containers.spack.externals $(call option,--implementations,IMPLEMENTATIONS)
 
-spack-environment: .wyeast/venv/.for-run ## write spack.yaml of one implementation each, which may be copied anywhere, as Ramble does (IMPLEMENTATIONS=a,b, FOLDER)
+spack-environment: .wyeast/venv/.for-run ## write spack.yaml of one implementation each, which may be copied anywhere, as Ramble does (IMPLEMENTATIONS=a,b, OUT=folder)
 	@$(PYTHON) -m containers.spack.standalone $(call option,--implementations,IMPLEMENTATIONS) \
-	    $(call option,--folder,FOLDER)
+	    $(call option,--out,OUT)
 
 spack-release: .wyeast/venv/.for-run ## make the archives of our programs' releases and hold them against the recipe's digests (VERSION=0.2.0: of a new one)
 	@$(PYTHON) -m containers.spack.release $(call option,--version,VERSION)

@@ -103,7 +103,7 @@ def write(root: Path, name: str, site: str, folder: Path) -> tuple[Path, bool]:
     return path, True
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     """Write the environments that are asked for, or print a sentence on why not."""
     parser = CommandWords(
         prog="python -m containers.spack.standalone",
@@ -111,12 +111,14 @@ def main() -> int:
         f"whole paths, and at the site that {spack_site.VARIABLE} names now.",
     )
     parser.add_argument("--implementations", default="", metavar="a,b", help="default: all")
-    parser.add_argument("--folder", default="", help="default: .wyeast/spack/standalone")
-    options = parser.parse_args()
+    parser.add_argument(
+        "--out", default="", metavar="folder", help="default: .wyeast/spack/standalone"
+    )
+    options = parser.parse_args(words)
     try:
         folder = (
-            Path(layout.meant_anywhere(options.folder))
-            if options.folder
+            Path(layout.meant_anywhere(options.out))
+            if options.out
             else spack.folder(ROOT) / "standalone"
         )
         names = spack_environment.asked_for(options.implementations)
@@ -129,8 +131,15 @@ def main() -> int:
                     f"older one; renew it: spack -e {path.parent} concretize --force",
                     file=sys.stderr,
                 )
-    except (SpackError, ProvisionError, TableError, StepError, OSError) as error:
+    except (SpackError, ProvisionError, TableError, StepError) as error:
         print(f"spack-environment: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(
+            f"spack-environment: {error.filename} cannot be written: {error.strerror}; name another "
+            "folder with OUT",
+            file=sys.stderr,
+        )
         return 1
     return 0
 

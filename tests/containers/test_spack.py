@@ -103,6 +103,14 @@ def test_a_lock_matches_what_spack_yaml_asks_for(name: str) -> None:
             assert set(values.split(",")) == set(found.partition("=")[2].split(",")), word
 
 
+@pytest.mark.parametrize("name", [name for name in LOCKED if name.startswith("openmpi-4.1")])
+def test_open_mpi_can_be_started_by_srun(name: str) -> None:
+    # Without Slurm's part its version 4 takes such a rank for one started alone, and refuses.
+    nodes = spack_environment.read_lock(spack_environment.lock_path(PROJECT, name).read_text())
+    built = [n for n in nodes.values() if n.name == "openmpi" and not n.external]
+    assert all("schedulers=none" not in node.parameters for node in built)
+
+
 @pytest.mark.parametrize("name", LOCKED)
 def test_a_lock_has_one_mpi_for_all_and_one_target(name: str) -> None:
     text = spack_environment.lock_path(PROJECT, name).read_text()

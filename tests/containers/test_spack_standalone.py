@@ -72,7 +72,7 @@ def test_a_lock_of_an_older_one_is_named(tmp_path: Path) -> None:
     def made(site: str) -> subprocess.CompletedProcess[str]:
         words = ["-m", "containers.spack.standalone", f"--implementations={name}"]
         return subprocess.run(
-            [sys.executable, *words, f"--folder={tmp_path}"], cwd=PROJECT, text=True,
+            [sys.executable, *words, f"--out={tmp_path}"], cwd=PROJECT, text=True,
             capture_output=True, timeout=120, env={"WYEAST_SITE": site, "PATH": "/usr/bin:/bin"},
         )  # fmt: skip
 

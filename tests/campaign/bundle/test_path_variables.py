@@ -21,7 +21,7 @@ from containers import installed, passphrases
 from containers.installed import PrefixError
 from containers.registry_connection import Registry, RegistryError
 from containers.sharing import registry
-from containers.spack import given
+from containers.spack import given, standalone
 from containers.spack.recipes import SpackError
 from containers.spack.source_folder import SourceFolder
 from containers.table import load_table
@@ -111,6 +111,9 @@ WRITTEN: dict[str, Callable[[Checkout, str], Any]] = {
         "history", "--html", value, f"--runs={here.root}/runs"
     ),
     "OUT of docs": docs,
+    "OUT of spack-environment": lambda here, value: standalone.main(
+        ["--implementations=mpich-4.0.2-spack", f"--out={value}"]
+    ),
 }
 READ: dict[str, Callable[[Checkout, str], Any]] = {
     "PREFIX": prefix, "HOST_MPI": host_mpi, "LOCK": lock,
