@@ -136,8 +136,8 @@ def main(words: list[str] | None = None) -> int:
         return 1
     except OSError as error:
         print(
-            f"spack-environment: {error.filename} cannot be written: {error.strerror}; name another "
-            "folder with OUT",
+            f"spack-environment: {error.filename} cannot be written: {error.strerror}; name "
+            "another folder with OUT",
             file=sys.stderr,
         )
         return 1
