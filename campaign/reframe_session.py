@@ -106,7 +106,10 @@ class ReframeSession:
         return self.end()
 
     def end(self) -> int:
-        """End the process; return its exit code, 0 if there is none."""
+        """End the process; return its exit code, 0 if there is none.
+
+        Raises OSError where its last messages cannot be kept, once it has ended.
+        """
         if self.tell is not None:
             os.close(self.tell)
             self.tell = None
@@ -114,9 +117,13 @@ class ReframeSession:
             return 0
         process, self.process, self.rounds = self.process, None, 0
         assert process.stdout is not None
-        with self.log.open("a") as messages:
-            messages.writelines(process.stdout)
-        code = process.wait()
+        try:
+            with self.log.open("a") as messages:
+                messages.writelines(process.stdout)
+        finally:
+            # One whose messages nobody takes ends by that.
+            process.stdout.close()
+            code = process.wait()
         reframe_reports.keep_last(self.campaign)
         return code
 
