@@ -60,7 +60,8 @@ int lay_out_halo(halo_links *h, field *f, const kernels *k, const exchange_metho
 void open_halo(halo_links *h);
 void close_halo(halo_links *h);
 
-/* U = exp(i step H) U, and the rank's own borders with it, plane by plane while they are in a cache. */
+/* U = exp(i step H) U, and the rank's own borders with it, plane by plane while they are in a
+ * cache. */
 void move_links(halo_links *h, double step);
 
 /* The exchange after a move: begin, then go on once for each phase; the last one ends it. */

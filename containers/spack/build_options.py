@@ -86,19 +86,21 @@ def define(root: Path, table: ImplementationTable, name: str) -> bool:
     return True
 
 
+def _chooses(name: str) -> str:
+    """Return the line of spack.yaml by which an entry is of one implementation alone."""
+    return f'    when: env.get("WYEAST_IMPLEMENTATION", "") == "{name}"'
+
+
 def _specify(lines: list[str], name: str, specification: str, of: str, there: bool) -> None:
     """Put the definition of an implementation into the lines, behind the one that it is of."""
-    own = [
-        f"  - mpi: [{specification}]",
-        f'    when: env.get("WYEAST_IMPLEMENTATION", "") == "{name}"',
-    ]
+    own = [f"  - mpi: [{specification}]", _chooses(name)]
     place = _condition(lines, name if there else of)
     lines[place - 1 if there else place + 1 : place + 1] = own
 
 
 def _have(lines: list[str], name: str, programs: list[str]) -> None:
     """Let the lines define the programs that an implementation has besides, and no others of it."""
-    condition = f'    when: env.get("WYEAST_IMPLEMENTATION", "") == "{name}"'
+    condition = _chooses(name)
     head = "  - programs:"
     own = [head, *(f"    - {one}" for one in programs), condition] if programs else []
     for end in [number for number, line in enumerate(lines) if line == condition]:
@@ -129,10 +131,7 @@ def _include(root: Path, lines: list[str], name: str, option: str, is_needed: bo
                 "would be built as all others"
             )
         return
-    own = [
-        f"  - path: site_configs/$WYEAST_SITE/spack/{folder}",
-        f'    when: env.get("WYEAST_IMPLEMENTATION", "") == "{name}"',
-    ]
+    own = [f"  - path: site_configs/$WYEAST_SITE/spack/{folder}", _chooses(name)]
     if own not in (lines[number : number + 2] for number in range(len(lines))):
         try:
             first = lines.index("  include:") + 1
