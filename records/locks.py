@@ -32,6 +32,10 @@ LISTED = Path("/proc/locks")
 LONG_S = 24 * 3600.0
 #: Of more processes than this that share a lock, the others are only counted.
 MOST_NAMED = 8
+#: How long a lock whose holder has died is waited for, in seconds, and how often it is tried: one
+#: that was killed while it started a program leaves the lock to what it started, until that program
+#: begins.
+LEFT_S, TRIED_S = 20.0, 0.02
 
 
 class LockHeld(Exception):
@@ -164,7 +168,10 @@ def _open_own(path: Path) -> int:
 def _hold(file: IO[str], note: str, wait: bool = False, shared: bool = False) -> None:
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
-        fcntl.flock(file, kind | (0 if wait else fcntl.LOCK_NB))
+        if wait:
+            fcntl.flock(file, kind)
+        else:
+            _take(file, kind)
     except BlockingIOError:
         file.seek(0)
         said = one_line(file.read(LONGEST_NOTE)) or "unknown"
@@ -180,17 +187,54 @@ def _hold(file: IO[str], note: str, wait: bool = False, shared: bool = False) ->
     file.flush()
 
 
+def _take(file: IO[str], kind: int) -> None:
+    """Lock a file; raise BlockingIOError where a process holds it that has not died."""
+    deadline = time.monotonic() + LEFT_S
+    while True:
+        try:
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if not _is_left(file.fileno()) or time.monotonic() > deadline:
+                raise
+        time.sleep(TRIED_S)
+
+
+def _is_left(descriptor: int) -> bool:
+    """Return whether who took a lock has died; False where the kernel does not tell."""
+    try:
+        holders = _holders(descriptor)
+    except (OSError, ValueError, IndexError):
+        return False
+    return not any(map(_is_alive, holders))
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return processes.stat_of(pid)[0] not in "ZX"
+    except (OSError, IndexError):
+        return False
+
+
+def _holders(descriptor: int) -> set[int]:
+    """Return who has taken a lock; raises OSError, ValueError or IndexError.
+
+    Who has died may be among them, or not; who is in another namespace is not.
+    """
+    found = os.fstat(descriptor)
+    device = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    held = [line.split() for line in LISTED.read_text().splitlines()]
+    return {int(one[4]) for one in held if one[1] == "FLOCK" and one[5] == device}
+
+
 def by_the_kernel(descriptor: int) -> str:
     """Return who holds a lock by the kernel's list, to stand behind what its note says.
 
     Anybody may write the note of a shared file. What is held long raises an alarm. Empty where the
     kernel does not tell, as of a process that is in another namespace.
     """
-    found = os.fstat(descriptor)
-    device = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
     try:
-        held = [line.split() for line in LISTED.read_text().splitlines()]
-        holders = {int(one[4]) for one in held if one[1] == "FLOCK" and one[5] == device}
+        holders = _holders(descriptor)
         if len(holders) > 1:
             # The note is of whoever came last, who may have gone before the others.
             pids = ", ".join(map(str, sorted(holders)[:MOST_NAMED]))

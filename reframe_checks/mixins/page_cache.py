@@ -9,6 +9,7 @@ import errno
 import mmap
 import os
 import sys
+import time
 from pathlib import Path
 
 # What may be left, or missing: a page or two that another process happens to use.
@@ -19,20 +20,27 @@ TRIED_PAGES = 32
 # How often the kernel is asked to drop a file: it keeps a page that something, as what moves or
 # samples memory, looks at in that moment.
 ASKED = 5
+# How long to wait, in seconds, before it is asked again where pages can only be tried: on a busy
+# virtual machine whose disk is served on the processor that asks, what is tried may have been read
+# before the kernel can say that it was not there.
+PAUSES_S = (0.1, 0.3, 1.0, 3.0, 5.0)
 
 
-def resident_fraction(path: Path) -> float:
+def resident_fraction(path: Path, attempt: int = 0) -> float:
     """Return the share of a file's pages that is in the page cache, from 0 to 1.
 
     Linux answers for every page only to those who may write the file; mincore(2) tells others that
-    all pages are there, so they can only probe a few.
+    all pages are there, so they can only probe a few: others at each `attempt`.
     """
-    status = path.stat()
-    if status.st_size == 0:
+    size = path.stat().st_size
+    if size == 0:
         return 1.0
-    if status.st_uid == os.geteuid() or os.access(path, os.W_OK):
-        return _share_by_mincore(path, status.st_size)
-    return _share_by_reading(path, status.st_size)
+    return _share_by_mincore(path, size) if _is_told(path) else _share_by_reading(path, size, attempt)
+
+
+def _is_told(path: Path) -> bool:
+    """Return whether Linux tells this user which pages of a file are in memory."""
+    return path.stat().st_uid == os.geteuid() or os.access(path, os.W_OK)
 
 
 def _share_by_mincore(path: Path, size: int) -> float:
@@ -55,16 +63,16 @@ def _share_by_mincore(path: Path, size: int) -> float:
     return sum(state & 1 for state in found) / pages
 
 
-def _share_by_reading(path: Path, size: int) -> float:
+def _share_by_reading(path: Path, size: int, attempt: int) -> float:
     pages = -(-size // mmap.PAGESIZE)
-    tried = sorted({number * pages // TRIED_PAGES for number in range(TRIED_PAGES)})
+    tried = {(number * pages // TRIED_PAGES + attempt) % pages for number in range(TRIED_PAGES)}
     there = 0
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        for page in tried:
+        for page in sorted(tried):
             try:
                 # Fails instead of waiting for the disk; the kernel may fetch this page all the
-                # same, which is why so few are tried.
+                # same, which is why so few are tried, and never the same twice.
                 os.preadv(descriptor, [bytearray(1)], page * mmap.PAGESIZE, os.RWF_NOWAIT)
                 there += 1
             except BlockingIOError:
@@ -103,9 +111,10 @@ def cold(path: Path) -> str | None:
     try:
         # Pages that are not on the disk yet are kept, and an image may just have been built.
         os.fsync(descriptor)
-        for _ in range(ASKED):
+        for attempt, pause in enumerate((0.0,) * ASKED + (() if _is_told(path) else PAUSES_S)):
+            time.sleep(pause)
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-            there = resident_fraction(path)
+            there = resident_fraction(path, attempt)
             if there <= TOLERATED_FRACTION:
                 return None
     finally:

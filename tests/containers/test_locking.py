@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import signal
 import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -149,6 +151,54 @@ def test_who_holds_a_lock_is_told_by_the_kernel_and_not_by_its_note(
         with pytest.raises(LockHeld) as caught, exclusive(lock, "another"):
             pass
         assert str(caught.value) == "process 1 of root"
+
+
+#: Takes a lock and dies while a child of it has yet to begin its own program.
+DIES_STARTING = """
+import os, sys, time
+from pathlib import Path
+from records.locks import exclusive
+with exclusive(Path(sys.argv[1]), "the one that dies"):
+    holder = os.getpid()
+    if os.fork():
+        os.kill(holder, 9)
+    while os.getppid() == holder:
+        time.sleep(0.01)
+    print(flush=True)
+    sys.stdin.read(1)
+    os.execlp("sleep", "sleep", "600")
+"""
+
+
+def test_a_lock_is_had_when_what_a_dead_holder_has_started_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = tmp_path / "locks" / "of a campaign"
+    command = [sys.executable, "-c", DIES_STARTING, str(lock)]
+    with Popen(command, stdin=PIPE, stdout=PIPE, cwd=PROJECT, start_new_session=True) as one:
+        try:
+            assert one.stdout and one.stdout.readline() and one.wait() == -signal.SIGKILL
+            monkeypatch.setattr(locks, "LEFT_S", 0.0)
+            with pytest.raises(LockHeld, match="the one that dies"), exclusive(lock, "another"):
+                pass
+            monkeypatch.setattr(locks, "LEFT_S", 600.0)
+            tried: list[float] = []
+
+            def let_go(pause: float) -> None:
+                """Let the child begin its program at the third try."""
+                tried.append(pause)
+                if len(tried) == 3:
+                    assert one.stdin
+                    one.stdin.write(b"x")
+                    one.stdin.flush()
+                sleep(pause)
+
+            sleep = time.sleep
+            monkeypatch.setattr(time, "sleep", let_go)
+            with exclusive(lock, "another"):
+                assert len(tried) >= 3 and locks.note_in(lock) == "another"
+        finally:
+            os.killpg(one.pid, signal.SIGKILL)
 
 
 def test_all_who_share_a_lock_are_told(tmp_path: Path) -> None:

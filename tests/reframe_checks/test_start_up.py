@@ -7,6 +7,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -176,9 +177,9 @@ def test_page_cache_of_another_user(on_disk: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     for state, fraction in (("cold", 0.0), ("warm", 1.0), ("cold", 0.0)):
         assert page_cache.put(state, path) is None
-        # The pages that were tried may be there afterwards, a percent of so small a file.
+        # The pages that were tried may be there afterwards, a percent of so small a file each time.
         found = page_cache._share_by_mincore(path, path.stat().st_size)
-        assert found == pytest.approx(fraction, abs=0.1)
+        assert found == pytest.approx(fraction, abs=0.15)
     small = on_disk / "small"
     small.write_bytes(b"x")
     assert page_cache.put("cold", small) is None
@@ -190,6 +191,32 @@ def test_page_cache_of_another_user(on_disk: Path, monkeypatch: pytest.MonkeyPat
     sentence = page_cache.put("cold", path)
     assert sentence and "cannot be determined: Operation not supported" in sentence
     assert page_cache.put("warm", path) is None, "it has just been read"
+
+
+def test_what_is_tried_may_be_read_before_the_kernel_answers(
+    on_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a virtual machine whose disk is served by the processor that asks, while it is busy."""
+    path = on_disk / "file"
+    path.write_bytes(os.urandom(1_000_001))
+    monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    paused: list[float] = []
+    monkeypatch.setattr(time, "sleep", paused.append)
+    preadv, busy = os.preadv, 7
+
+    def served(descriptor: int, into: list[bytearray], offset: int, flags: int) -> int:
+        is_busy = len(paused) <= busy
+        return preadv(descriptor, into, offset, 0 if is_busy else flags)
+
+    monkeypatch.setattr(os, "preadv", served)
+    assert page_cache.put("cold", path) is None
+    assert len(paused) > busy and sum(paused) > 0
+
+    # One that stays so, as a file in memory, is told from it.
+    busy = 1000
+    sentence = page_cache.put("cold", path)
+    assert sentence and "100% of" in sentence and "so no launch is cold" in sentence
 
 
 def test_page_cache_that_cannot_be_set(tmp_path: Path, in_memory: Path) -> None:
