@@ -220,8 +220,8 @@ def test_who_is_in_another_namespace_is_not_taken_for_dead(tmp_path: Path) -> No
     lock = tmp_path / "locks" / "machine"
     with exclusive(lock, "one outside"):
         done = run(
-            [*AS_ROOT, "unshare", "--pid", "--kill-child", "--mount-proc", sys.executable, "-c", TRIES,
-             str(lock)],
+            [*AS_ROOT, "unshare", "--pid", "--kill-child", "--mount-proc", sys.executable, "-c",
+             TRIES, str(lock)],
             cwd=PROJECT, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "one outside\n", "")

@@ -277,7 +277,7 @@ def test_an_environment_that_was_copied_is_read_without_variables(
     name = "mpich-4.0.2-source-ucx-spack"
     copied = tmp_path / "copied"
     copied.mkdir()
-    shutil.copy(standalone.write(PROJECT, name, "virtual", tmp_path / "made")[0], copied)
+    shutil.copy(standalone.write(PROJECT, name, "virtual", tmp_path / "made"), copied)
     scope = tmp_path / "scope"
     scope.mkdir()
     builtin = str(found.packages / "repos/spack_repo/builtin")
