@@ -18,7 +18,7 @@ from containers.programs import ProvisionError
 from containers.spack import environment as spack_environment
 from containers.spack import site as spack_site
 from containers.spack import tool as spack
-from containers.spack.recipes import SpackError
+from containers.spack.recipes import RECIPES, SpackError
 from containers.table import TableError, load_table
 from records import layout
 from records.command_words import CommandWords
@@ -29,6 +29,9 @@ ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[2]))
 #: How conditions of spack.yaml ask for a variable, and what they are once that is known.
 ASKED = re.compile(r'env\.get\("(WYEAST_IMPLEMENTATION|WYEAST_SITE)", "[^"]*"\)')
 DECIDED = re.compile(r'"([^"]*)" (==|!=) "([^"]*)"')
+#: Where Spack writes what it finds on a machine: in the checkout, and beside what is made here, of
+#: which a copy alone has it in itself. The checkout may be somebody else's, who lets nobody write.
+FOUND, FOUND_BESIDE = f"{RECIPES}/found", "found"
 #: The beginning of what this has made.
 MADE = "# Made by `make spack-environment`: "
 
@@ -40,7 +43,7 @@ class NotSaidError(SpackError):
 def environment_of(root: Path, name: str, site: str) -> dict[str, Any]:
     """Return spack.yaml's data for one implementation, at a site, or at none with an empty name.
 
-    It has whole paths and no variable. Raises SpackError for an implementation that it does not
+    It has whole paths, but for what Spack finds there, and no variable. Raises SpackError for an implementation that it does not
     define, NotSaidError where it includes a site's folder that is not there, and ProvisionError for
     a site that has no configuration of Spack.
     """
@@ -75,6 +78,8 @@ def _settled(value: Any, root: Path, chosen: dict[str, str]) -> Any:
         return {key: _settled(one, root, chosen) for key, one in value.items()}
     if isinstance(value, list):
         return [_settled(one, root, chosen) for one in _those_that_hold(value, chosen)]
+    if value == FOUND:
+        return FOUND_BESIDE
     if isinstance(value, str) and value.partition("/")[0] in spack_environment.PARTS:
         site = chosen[spack_site.VARIABLE]
         return str(layout.find(root, value.replace(f"${spack_site.VARIABLE}", site)))
@@ -119,7 +124,7 @@ def write(root: Path, name: str, site: str, folder: Path) -> Path:
             f"{path} was not made by this command; name another folder with OUT, or remove it"
         )
     if before != content:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        (path.parent / FOUND_BESIDE).mkdir(parents=True, exist_ok=True)
         write_whole(path, content)
     return path
 
