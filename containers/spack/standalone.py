@@ -32,6 +32,8 @@ DECIDED = re.compile(r'"([^"]*)" (==|!=) "([^"]*)"')
 #: Where Spack writes what it finds on a machine: in the checkout, and beside what is made here, of
 #: which a copy alone has it in itself. The checkout may be somebody else's, who lets nobody write.
 FOUND, FOUND_BESIDE = f"{RECIPES}/found", "found"
+#: How Spack calls its link to where it builds our programs, which it would put among their sources.
+STAGE_LINK = "build-{arch}-{hash:7}"
 #: The beginning of what this has made.
 MADE = "# Made by `make spack-environment`: "
 
@@ -43,9 +45,9 @@ class NotSaidError(SpackError):
 def environment_of(root: Path, name: str, site: str) -> dict[str, Any]:
     """Return spack.yaml's data for one implementation, at a site, or at none with an empty name.
 
-    It has whole paths, but for what Spack finds there, and no variable. Raises SpackError for an implementation that it does not
-    define, NotSaidError where it includes a site's folder that is not there, and ProvisionError for
-    a site that has no configuration of Spack.
+    It has whole paths, but for what Spack finds there, and no variable. Raises SpackError for an
+    implementation that it does not define, NotSaidError where it includes a site's folder that is
+    not there, and ProvisionError for a site that has no configuration of Spack.
     """
     known = spack_environment.environment_names(root)
     if name not in known:
@@ -113,11 +115,14 @@ def write(root: Path, name: str, site: str, folder: Path) -> Path:
     where something else is there that this has not made.
     """
     where = f" at the site {site}" if site else ""
+    path = folder / name / spack_environment.ENVIRONMENT
+    data = environment_of(root, name, site)
+    link = path.parent.absolute() / FOUND_BESIDE / STAGE_LINK
+    data["spack"].setdefault("config", {})["develop_stage_link"] = str(link)
     content = (
         f"{MADE}{name}{where}, of {root}.\n"
-        + yaml.safe_dump(environment_of(root, name, site), sort_keys=False, width=1000)
+        + yaml.safe_dump(data, sort_keys=False, width=1000)
     ).encode()  # fmt: skip
-    path = folder / name / spack_environment.ENVIRONMENT
     before = path.read_bytes() if path.exists() else None
     if before is not None and not before.startswith(MADE.encode()):
         raise SpackError(

@@ -304,6 +304,11 @@ def test_an_environment_that_was_copied_is_read_without_variables(
     assert (made.parent / "found/packages.yaml").is_file() and made.read_text() == text
     assert yaml.safe_load((copied / "spack.yaml").read_text())["spack"]["packages"]["gcc"]
     assert sorted((PROJECT / "spack_repo/found").iterdir()) == checkout
+    links = set((PROJECT / "benchmarks").glob("build-*"))
+    asked("concretize")
+    asked("stage", "wyeast-benchmarks")
+    assert set((PROJECT / "benchmarks").glob("build-*")) == links
+    assert [path.is_symlink() for path in (made.parent / "found").glob("build-*")] == [True]
 
 
 #: What of the checkout plain Spack reads and may write to.
