@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from containers.commands import StepError
+from containers.ending import exit_code
 from containers.programs import ProvisionError
 from containers.spack import environment as spack_environment
 from containers.spack import site as spack_site
@@ -111,8 +112,8 @@ def _those_that_hold(entries: list[Any], chosen: dict[str, str]) -> list[Any]:
 def write(root: Path, name: str, site: str, folder: Path) -> Path:
     """Write an implementation's spack.yaml into a folder of its name; return it.
 
-    What it is already keeps its time. Raises what `environment_of` raises, OSError, and SpackError
-    where something else is there that this has not made.
+    What it is already keeps its time. Raises what `environment_of` raises, and SpackError where it
+    cannot be written, or something else is there that this has not made.
     """
     where = f" at the site {site}" if site else ""
     path = folder / name / spack_environment.ENVIRONMENT
@@ -123,14 +124,20 @@ def write(root: Path, name: str, site: str, folder: Path) -> Path:
         f"{MADE}{name}{where}, of {root}.\n"
         + yaml.safe_dump(data, sort_keys=False, width=1000)
     ).encode()  # fmt: skip
-    before = path.read_bytes() if path.exists() else None
-    if before is not None and not before.startswith(MADE.encode()):
+    try:
+        before = path.read_bytes() if path.exists() else None
+        if before is not None and not before.startswith(MADE.encode()):
+            raise SpackError(
+                f"{path} was not made by this command; name another folder with OUT, or remove it"
+            )
+        if before != content:
+            (path.parent / FOUND_BESIDE).mkdir(parents=True, exist_ok=True)
+            write_whole(path, content)
+    except OSError as error:
         raise SpackError(
-            f"{path} was not made by this command; name another folder with OUT, or remove it"
-        )
-    if before != content:
-        (path.parent / FOUND_BESIDE).mkdir(parents=True, exist_ok=True)
-        write_whole(path, content)
+            f"{error.filename or path} cannot be written: {error.strerror}; name another folder "
+            "with OUT"
+        ) from None
     return path
 
 
@@ -165,34 +172,26 @@ def main(words: list[str] | None = None) -> int:
         "--out", default="", metavar="folder", help="default: .wyeast/spack/standalone"
     )
     options = parser.parse_args(words)
-    try:
-        folder = (
-            Path(layout.meant_anywhere(options.out))
-            if options.out
-            else spack.folder(ROOT) / "standalone"
-        )
-        names = spack_environment.asked_for(options.implementations)
-        site = os.environ.get(spack_site.VARIABLE, "")
-        for name in those_that_can_be(ROOT, names, site):
-            path = write(ROOT, name, site, folder)
-            print(path.parent)
-            lock = path.with_name("spack.lock")
-            if lock.exists() and lock.stat().st_mtime_ns < path.stat().st_mtime_ns:
-                print(
-                    f"spack-environment: {path} is newer than spack.lock beside it, which is of an "
-                    f"older one; renew it: spack -e {path.parent} concretize --force",
-                    file=sys.stderr,
-                )
-    except (SpackError, ProvisionError, TableError, StepError) as error:
-        print(f"spack-environment: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(
-            f"spack-environment: {error.filename} cannot be written: {error.strerror}; name "
-            "another folder with OUT",
-            file=sys.stderr,
-        )
-        return 1
+    return exit_code(
+        "spack-environment", lambda: _make(options.implementations, options.out),
+        (SpackError, ProvisionError, TableError, StepError), "what was written before is whole",
+    )  # fmt: skip
+
+
+def _make(implementations: str, out: str) -> int:
+    """Write the environments that are asked for, and print where they are."""
+    folder = Path(layout.meant_anywhere(out)) if out else spack.folder(ROOT) / "standalone"
+    site = os.environ.get(spack_site.VARIABLE, "")
+    for name in those_that_can_be(ROOT, spack_environment.asked_for(implementations), site):
+        path = write(ROOT, name, site, folder)
+        print(path.parent)
+        lock = path.with_name("spack.lock")
+        if lock.exists() and lock.stat().st_mtime_ns < path.stat().st_mtime_ns:
+            print(
+                f"spack-environment: {path} is newer than spack.lock beside it, which is of an "
+                f"older one; renew it: spack -e {path.parent} concretize --force",
+                file=sys.stderr,
+            )
     return 0
 
 

@@ -1,10 +1,12 @@
 """spack.yaml of one implementation may be copied anywhere, and needs no variable there."""
 
+import errno
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import yaml
@@ -105,11 +107,34 @@ def test_what_somebody_else_has_made_is_not_replaced(tmp_path: Path, content: by
     )
 
 
-def made(folder: Path, site: str, *names: str) -> subprocess.CompletedProcess[str]:
+def test_a_full_disk_is_said_with_the_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        # The kernel names no file where it has no room for what is written into it.
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(standalone, "write_whole", full)
+    assert standalone.main([f"--implementations={NAMES[0]}", f"--out={tmp_path}"]) == 1
+    assert capsys.readouterr().err == (
+        f"spack-environment: {tmp_path / NAMES[0]}/spack.yaml cannot be written: No space left on "
+        "device; name another folder with OUT\n"
+    )
+
+
+def test_nobody_who_reads_is_no_fault_of_the_folder(tmp_path: Path) -> None:
+    with open("/dev/full", "w") as output:
+        done = made(tmp_path, "", NAMES[0], output=output)
+    assert done.returncode == 1 and "OUT" not in done.stderr and "full" in done.stderr
+
+
+def made(
+    folder: Path, site: str, *names: str, output: int | IO[str] = subprocess.PIPE
+) -> subprocess.CompletedProcess[str]:
     words = ["-m", "containers.spack.standalone", f"--implementations={','.join(names)}"]
     return subprocess.run(
-        [sys.executable, *words, f"--out={folder}"], cwd=PROJECT, text=True,
-        capture_output=True, timeout=120, env={"WYEAST_SITE": site, "PATH": "/usr/bin:/bin"},
+        [sys.executable, *words, f"--out={folder}"], cwd=PROJECT, text=True, stdout=output,
+        stderr=subprocess.PIPE, timeout=120, env={"WYEAST_SITE": site, "PATH": "/usr/bin:/bin"},
     )  # fmt: skip
 
 
