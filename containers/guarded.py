@@ -118,15 +118,16 @@ def limit_namespaces(most: int) -> None:
 def mounts() -> Iterator[tuple[str, int, str]]:
     """Yield where something is mounted, with the flags of the mount and its kind."""
     with open("/proc/self/mountinfo", "rb") as file:
-        lines = file.read().splitlines()
-    for line in lines:
+        # Other blanks and ends of lines than the kernel's are letters of names.
+        lines = file.read().split(b"\n")
+    for line in filter(None, lines):
         words, _, of_file_system = line.partition(b" - ")
-        place, options = words.split()[4:6]
+        place, options = words.split(b" ")[4:6]
         flags = sum(FLAGS.get(name, 0) for name in options.decode().split(","))
         # The kernel writes a space as \040, and three other letters so.
         for letter in b" \t\n\\":
             place = place.replace(b"\\%03o" % letter, bytes([letter]))
-        yield os.fsdecode(place), flags, of_file_system.split()[0].decode()
+        yield os.fsdecode(place), flags, of_file_system.split(b" ")[0].decode()
 
 
 def to_image(command: Sequence[str]) -> Iterator[str]:

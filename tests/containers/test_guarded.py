@@ -60,6 +60,24 @@ def test_what_root_starts_writes_what_it_is_shown_and_nothing_else(tmp_path: Pat
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize("name", ["a b", "a\vb", "a\rb", "a\fb", "a\u2028b", "a\\040b", "a\tb\n"])
+def test_what_is_mounted_is_read_only_whatever_it_is_called(tmp_path: Path, name: str) -> None:
+    """Python takes more letters for blanks and ends of lines than the kernel does."""
+    work = tmp_path / "work"
+    work.mkdir()
+    script = (
+        'mount -t tmpfs none "$1" && mkdir "$1/work" "$1/$2" && mount -t tmpfs none "$1/$2" && '
+        'cd "$1/work" && shift 2 && exec "$@"'
+    )
+    tries = 'for path in "$PWD" "../$1"; do [ ! -w "$path" ] || echo "$path"; done'
+    done = subprocess.run(
+        [*AS_ROOT, "unshare", "--mount", "sh", "-c", script, "_", tmp_path, name,
+         *GUARD, ".", "sh", "-c", tries, "_", name],
+        capture_output=True, text=True, check=False, env={"PATH": os.environ["PATH"]},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, f"{work}\n"), done.stderr
+
+
 def test_what_is_mounted_below_proc_is_read_only() -> None:
     """Whoever writes there has the machine start programs (binfmt_misc)."""
     place = "/proc/sys/fs/binfmt_misc" if os.path.isdir("/proc/sys/fs/binfmt_misc") else "/proc/fs"
