@@ -137,12 +137,12 @@ def child_of(pid: int) -> int | None:
 def status_of(pid: int, field: str) -> list[int]:
     """Return the numbers in a field of a process' status; none for a process that is gone."""
     try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        # A process may call itself anything, but ends no line by that.
+        lines = Path(f"/proc/{pid}/status").read_bytes().split(b"\n")
     except OSError:
         return []
-    return next(
-        (list(map(int, line.split()[1:])) for line in lines if line.startswith(f"{field}:")), []
-    )
+    begins = f"{field}:".encode()
+    return next((list(map(int, line.split()[1:])) for line in lines if line.startswith(begins)), [])
 
 
 def is_below(pid: int, ancestor: int) -> bool:
