@@ -50,6 +50,8 @@ def environment_of(root: Path, name: str, site: str) -> dict[str, Any]:
     chosen = {"WYEAST_IMPLEMENTATION": name, spack_site.VARIABLE: site}
     data = from_yaml((root / spack_environment.ENVIRONMENT).read_text())
     found: dict[str, Any] = _settled(data, root, chosen)
+    # Whoever activates it, as scripts of Ramble's do, has its programs on PATH by a view.
+    found["spack"]["view"] = True
     return found
 
 
