@@ -75,10 +75,12 @@ class Lane:
         marks = self.marks if options.long else f"({self.marks}) and not long"
         python = [sys.executable, "-m", *(["coverage", "run", "-m"] if options.long else [])]
         shared_out = ["-n", str(cores() + self.beyond), f"--dist={self.shared_out}"]
+        one_library = [] if options.long or options.tests else ["-p", "tests.one_library"]
         return [
             "nice", f"-n{self.niceness}", sys.executable, "-m", "tests.processes",
             *python, "pytest", "-q", f"-m={marks}", f"--junitxml={record}",
-            *(shared_out if self.shared_out else []), *(options.tests or self.files()),
+            *one_library, *(shared_out if self.shared_out else []),
+            *(options.tests or self.files()),
         ]  # fmt: skip
 
 
@@ -181,7 +183,7 @@ def summary(done: list[Done], taken: dict[str, Taken], seconds: float) -> list[s
 def arguments() -> argparse.Namespace:
     """Return what the command line says."""
     parser = argparse.ArgumentParser(prog="python -m tests.lanes", description=__doc__)
-    parser.add_argument("--long", action="store_true", help="with coverage, and with long tests")
+    parser.add_argument("--long", action="store_true", help="with coverage, each MPI, long tests")
     parser.add_argument("--only", choices=[lane.name for lane in LANES], help="of one lane")
     parser.add_argument("tests", nargs="*", help="files or names of tests, as pytest has them")
     return parser.parse_args()
