@@ -34,8 +34,10 @@ BUILDS = "WYEAST_TESTS_BUILDS"
 REALLY = "WYEAST_TESTS_START_REALLY"
 #: Stands in a build's folder while that is as its last command has left it, which ended well.
 SOUND = "sound"
-#: What the programs that tests build are made of, and by: these, the MPIs and the compiler.
-BUILT_OF = ("benchmarks", "tests/benchmarks/conftest.py", "containers/sources.lock")
+#: Where these change, as with another compiler, tests build all anew: how they do, archives, and a
+#: library that is made without an object. Else each object is taken over where compiling it again
+#: would be the same (`what_is_left` in tests/benchmarks/conftest.py).
+BUILT_OF = ("benchmarks/lam", "tests/benchmarks/conftest.py", "containers/sources.lock")
 
 
 def cores() -> int:
@@ -249,7 +251,7 @@ class Run:
 
 
 def builds(folder: Path) -> Path:
-    """Return the folder for what tests build, of these sources; what is of others goes."""
+    """Return the folder for what tests build by this compiler; what is by others goes."""
     digest = hashlib.sha256(subprocess.check_output(["cc", "--version"]))
     files = [path for name in BUILT_OF for path in ((PROJECT / name), *(PROJECT / name).rglob("*"))]
     for path in sorted(files):
