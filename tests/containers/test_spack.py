@@ -116,8 +116,9 @@ def required_target(name: str) -> list[str]:
     option = load_table(PROJECT).resolve(name).build_option
     own = SITE.parent / "options" / str(option) / SITE.name
     said = yaml.safe_load(own.read_text())["packages"] if own.is_file() else {}
-    found: list[str] = said.get("all", {}).get("require:") or (
-        yaml.safe_load(SITE.read_text())["packages"]["all"]["require"]
+    found: list[str] = (
+        said.get("all", {}).get("require:")
+        or (yaml.safe_load(SITE.read_text())["packages"]["all"]["require"])
     )
     return found
 
