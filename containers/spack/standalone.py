@@ -72,6 +72,8 @@ def environment_of(root: Path, name: str, site: str) -> dict[str, Any]:
                 f"site, {lacking}: name one that has it with {spack_site.VARIABLE}, as "
                 f"{spack_site.BASE}"
             )
+    # Whoever activates it, as scripts of Ramble's do, has its programs on PATH by a view.
+    found["spack"]["view"] = True
     return found
 
 

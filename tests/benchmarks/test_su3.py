@@ -247,6 +247,18 @@ def test_messages_of_a_checkpoint_have_bytes_that_an_int_counts(one: Built, tmp_
     assert 4096 * 4 * 18 * 8 < 2**31 < 4096 * 4096 * 4 * 18 * 8
 
 
+#: What the checkpoint is of that is damaged, or that others do not fit.
+OF_THE_CHECKPOINT = [*lattice(4, 4, 4, 4), "--trajectories", "1", "--steps", "1"]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(one: Built, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Return a sound checkpoint."""
+    folder = tmp_path_factory.mktemp("checkpoint")
+    su3(one, *OF_THE_CHECKPOINT, "--checkpoint", "field", folder=folder)
+    return (folder / "field").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("damage", "options", "sentence"),
     [
@@ -264,13 +276,11 @@ def test_messages_of_a_checkpoint_have_bytes_that_an_int_counts(one: Built, tmp_
     ],
 )
 def test_bad_checkpoint_is_refused(  # type: ignore[no-untyped-def]
-    one: Built, tmp_path: Path, damage, options: list[str], sentence: str
+    one: Built, checkpoint: bytes, tmp_path: Path, damage, options: list[str], sentence: str
 ) -> None:
-    arguments = [*lattice(4, 4, 4, 4), "--trajectories", "1", "--steps", "1"]
-    su3(one, *arguments, "--checkpoint", "field", folder=tmp_path)
-    path = tmp_path / "field"
-    path.write_bytes(damage(path.read_bytes()))
-    done = one.run("su3", *arguments, *options, "--restart", "field", ranks=2, folder=tmp_path)
+    (tmp_path / "field").write_bytes(damage(checkpoint))
+    words = [*OF_THE_CHECKPOINT, *options, "--restart", "field"]
+    done = one.run("su3", *words, ranks=2, folder=tmp_path)
     assert done.returncode == 1
     lines = [line for line in done.stderr.splitlines() if line.startswith("su3: ")]
     assert len(lines) == 1 and sentence in lines[0], done.stderr
