@@ -13,7 +13,7 @@ from records.causes import harmless_strings
 from records.experiments import experiments
 
 #: Processor time in whole seconds; an ordinary pattern takes a thousandth of one.
-MOST_S = 2
+MOST_S = 1
 #: How long a busy machine may take to grant that.
 PATIENCE_S = 120.0
 LONGEST = 10_000

@@ -13,7 +13,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from fnmatch import fnmatchcase
 from typing import Any
 
 
@@ -32,7 +31,7 @@ PASSES = "passes"
 
 @dataclass(frozen=True)
 class VariablesRow:
-    """What becomes of the variables of some names, in which * stands for any letters."""
+    """What becomes of the variables of some names, in which * at the end stands for any letters."""
 
     names: tuple[str, ...]
     fate: Fate
@@ -134,9 +133,17 @@ SLURM_CONF = "SLURM_CONF"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
+def has_name(name: str, names: Iterable[str]) -> bool:
+    """Return whether a variable is called as one of some names, in which * may be at the end.
+
+    Whatever begins here asks it of each of its variables, so nothing is compiled for it.
+    """
+    return any(name.startswith(one[:-1]) if one.endswith("*") else name == one for one in names)
+
+
 def row_of(name: str) -> VariablesRow | None:
     """Return the row of the table that a variable is in; one in none stays outside."""
-    return next((row for row in TABLE if any(fnmatchcase(name, one) for one in row.names)), None)
+    return next((row for row in TABLE if has_name(name, row.names)), None)
 
 
 def measures(name: str) -> bool:
@@ -191,7 +198,7 @@ def for_reframe(
     found = {
         name: value for name, value in variables.items()
         if not name.startswith(OF_REFRAME)
-        and (has_commands or name in kept or not any(fnmatchcase(name, one) for one in OF_SHELLS))
+        and (has_commands or name in kept or not has_name(name, OF_SHELLS))
     }  # fmt: skip
     return {**found, **own}
 
@@ -215,8 +222,7 @@ def from_elsewhere(inside: Mapping[str, str], explained: Collection[str], launch
 
 def of_own_job(names: Iterable[str]) -> list[str]:
     """Return which variables are of the job of Slurm's that this process runs in."""
-    return [name for name in names if name != SLURM_CONF
-            and any(fnmatchcase(name, one) for one in OF_OWN_JOB)]  # fmt: skip
+    return [name for name in names if name != SLURM_CONF and has_name(name, OF_OWN_JOB)]
 
 
 def for_shell(launch: str, outside: bool = False) -> str:

@@ -123,6 +123,23 @@ def test_grid_of_least_surface(one: Built) -> None:
     assert su3(one, *lattice(4, 4, 4, 4), *FEW, ranks=2).grid == [1, 1, 1, 2]
 
 
+def test_borders_that_are_copied_before_their_links_move_are_refused(
+    one: Built, tmp_path: Path
+) -> None:
+    """They are the rank's own, so that no exchange mends them."""
+    move = "                NAME(move_chunk)(f, one, mu, step);\n"
+    copied = "b->from.extent[1], b->from.extent[0]);\n            }\n"
+    late = f"{copied}            for (const chunk *one = c; one < end; one++)\n{move}"
+    changed = one.with_another(tmp_path, "su3/kernels_template.h", (move, ""), (copied, late))
+    made = changed.make("-j2", f"{changed.build}/bin/su3")
+    assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
+    for ranks, precision in ((1, "double"), (2, "single")):
+        options = [*lattice(4, 4, 4, 4), *FEW, "--precision", precision]
+        done = changed.run("su3", *options, ranks=ranks)
+        assert done.returncode == 1 and '"end"' not in done.stdout
+        assert "has a border that did not move with its links" in done.stderr
+
+
 @pytest.mark.parametrize("precision", ["double", "single"])
 @pytest.mark.parametrize(("name", "ranks"), [("reversibility", 2), ("gauge", 2), ("gauge", 1)])
 def test_proofs(one: Built, precision: str, name: str, ranks: int) -> None:

@@ -113,9 +113,9 @@ def test_a_machine_tells_its_own_work_from_others(tmp_path: Path) -> None:
         before, after = tmp_path / "before", tmp_path / "after"
         # Until the other one has certainly used its share, whatever else runs here.
         used = (
-            f"import os, pathlib\nstat = pathlib.Path('/proc/{other.pid}/stat')\n"
+            f"import os, pathlib, time\nstat = pathlib.Path('/proc/{other.pid}/stat')\n"
             "ticks = lambda: int(stat.read_text().rpartition(')')[2].split()[11])\n"
-            "began = ticks()\nwhile ticks() < began + 40: pass"
+            "began = ticks()\nwhile ticks() < began + 40: time.sleep(0.02)"
         )
         script = f'{COMMAND} >"{before}"\n"{sys.executable}" -c "{used}"\n{COMMAND} >"{after}"\n'
         subprocess.run(["bash", "-c", script], check=True)

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from records.environment import (
+    OF_OWN_JOB,
+    OF_SHELLS,
     TABLE,
     Fate,
     environment,
@@ -177,6 +179,7 @@ def test_a_job_asked_for_in_a_job_is_its_own() -> None:
 def test_names_are_patterns_that_a_shell_and_python_read_alike() -> None:
     names = [name for row in TABLE for name in row.names]
     assert all(name.replace("*", "").replace("_", "").isalnum() for name in names)
+    assert all("*" not in name[:-1] for name in (*names, *OF_OWN_JOB, *OF_SHELLS))
     assert len(names) == len(set(names))
 
 

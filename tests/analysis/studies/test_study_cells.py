@@ -160,10 +160,11 @@ def verdicts_of(
     rounds = list(range(1, ROUNDS + 1))
     monkeypatch.setattr("analysis.studies.verdicts.complete_rounds", lambda *_: rounds)
     monkeypatch.setattr("analysis.studies.verdicts.families_lacking", lambda *_: [])
-    campaign = Campaign(Path("none"), Manifest.model_construct())
+    measured = TodaysTables(paper, Campaign(Path("none"), Manifest.model_construct()))
     found = []
     for _ in range(trials):
-        measured = TodaysTables(paper, campaign)
+        # Each trial measures other rounds; of a campaign without a launch the rest stays the same.
+        measured.rounds.clear()
         for number in rounds:
             frames = dict(cells)
             for (table, column), truth in exact.items():
