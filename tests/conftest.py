@@ -1,12 +1,14 @@
 """What all tests share."""
 
 import gc
+import resource
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from tests import processes
+from tests.lanes import BUSY
 
 # No time limit for an example: on a busy machine it would fail what is right.
 settings.register_profile("wyeast", deadline=None)
@@ -42,6 +44,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if together and folder != "benchmarks":
             shared = folder if folder == "report" else item.path.name
             item.add_marker(pytest.mark.xdist_group(shared))
+
+
+#: How many seconds of the processors this process had had before a test.
+HAD_BEFORE = pytest.StashKey[float]()
+
+
+def busy_s() -> float:
+    """Return this process' seconds of the processors, with all that it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """Begin to count, also what is made for a test."""
+    item.stash[HAD_BEFORE] = busy_s()
+    yield
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Put into the record of a test what it took of the processors: the lanes list the busiest."""
+    try:
+        yield
+    finally:
+        item.user_properties.append((BUSY, f"{busy_s() - item.stash[HAD_BEFORE]:.2f}"))
 
 
 @pytest.fixture(autouse=True)

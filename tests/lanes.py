@@ -22,8 +22,10 @@ from xml.etree import ElementTree
 from tests import processes
 
 PROJECT = Path(__file__).resolve().parents[1]
-#: How many of the slowest tests are listed, and what is too quick to be.
-SLOWEST, AT_LEAST_S = 40, 3.0
+#: How many of the tests that take most of the processors are listed, and what is too little to be.
+MOST_LISTED, AT_LEAST_S = 40, 1.0
+#: What a test's record calls its seconds of the processors (tests/conftest.py).
+BUSY = "processors_s"
 #: Outcomes of tests with which nothing lands.
 BAD = ("failed", "errors")
 #: What pytest ends with where it was not asked for any test of a lane.
@@ -109,6 +111,8 @@ class Done:
     lane: str
     outcome: str
     seconds: float
+    #: Of the processors, with what it has started and waited for.
+    busy: float = 0.0
 
 
 def outcomes(lane: str, record: Path, code: int) -> Iterator[Done]:
@@ -123,7 +127,9 @@ def outcomes(lane: str, record: Path, code: int) -> Iterator[Done]:
         outcome = words[kinds[0]] if kinds else "passed"
         name = f"{case.get('classname') or ''}::{case.get('name')}".removeprefix("::")
         is_told = is_told or outcome in BAD
-        yield Done(name, lane, outcome, float(case.get("time") or 0))
+        told = {one.get("name"): one.get("value") for one in case.iter("property")}
+        busy = float(told.get(BUSY) or 0)
+        yield Done(name, lane, outcome, float(case.get("time") or 0), busy)
     if not is_told:
         yield Done(f"the lane ended with exit code {code}", lane, "errors", 0)
 
@@ -161,20 +167,20 @@ def closing_line(done: list[Done], seconds: float) -> str:
 
 
 def summary(done: list[Done], taken: dict[str, Taken], seconds: float) -> list[str]:
-    """Return the slowest tests, the minutes of each lane, what failed, and how all ended.
+    """Return the busiest tests, the minutes of each lane, what failed, and how all ended.
 
     Of lanes beside each other, all of which took so many seconds. What the tests left of the
-    processors was idle, or others had it.
+    processors was idle, or others had it. On the clock a test may take long because of others.
     """
-    slow = sorted(done, key=lambda one: -one.seconds)[:SLOWEST]
-    slow = [one for one in slow if one.seconds >= AT_LEAST_S]
+    busiest = sorted(done, key=lambda one: -one.busy)[:MOST_LISTED]
+    busiest = [one for one in busiest if one.busy >= AT_LEAST_S]
     bad = [one for one in done if one.outcome in BAD]
     lanes = ", ".join(f"{lane} {one.lasted / 60:.1f}" for lane, one in taken.items())
     busy = ", ".join(f"{lane} {one.busy / 60:.1f}" for lane, one in taken.items())
     share = sum(one.busy for one in taken.values()) / (seconds * cores())
     return [
-        *(["slowest tests:"] if slow else []),
-        *(f"{one.seconds:8.1f} s  {one.lane:8}  {one.name}" for one in slow),
+        *(["busiest tests, in seconds of processors, and on the clock:"] if busiest else []),
+        *(f"{one.busy:8.1f} {one.seconds:8.1f}  {one.lane:8}  {one.name}" for one in busiest),
         f"minutes of each lane: {lanes}",
         f"minutes of processors: {busy}; {share:.0%} of {cores()} processors' time",
         *(f"{'FAILED' if one.outcome == 'failed' else 'ERROR'} {one.name}" for one in bad),

@@ -52,13 +52,15 @@ def test_outcomes_of_all_lanes_are_one_summary(
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null",
                f"--rootdir={tmp_path}", f"--junitxml={record}", str(file)]  # fmt: skip
     assert subprocess.run(command, capture_output=True, cwd=tmp_path).returncode == 1
-    done = [*outcomes("fast", record, 1), Done("real.py::test_slow", "real", "passed", 3600.0)]
+    busy = Done("real.py::test_busy", "real", "passed", 900.0, 1234.5)
+    waiting = Done("real.py::test_waiting", "real", "passed", 3600.0, 0.5)
+    done = [*outcomes("fast", record, 1), waiting, busy]
     monkeypatch.setattr(lanes, "cores", lambda: 2)
     taken = {"fast": Taken(30.0, 45.0), "real": Taken(3650.2, 5445.6)}
     lines = summary(done, taken, 3660.4)
     assert lines[:4] == [
-        "slowest tests:",
-        "  3600.0 s  real      real.py::test_slow",
+        "busiest tests, in seconds of processors, and on the clock:",
+        "  1234.5    900.0  real      real.py::test_busy",
         "minutes of each lane: fast 0.5, real 60.8",
         "minutes of processors: fast 0.8, real 90.8; 75% of 2 processors' time",
     ]
@@ -66,7 +68,37 @@ def test_outcomes_of_all_lanes_are_one_summary(
         "ERROR test_some::test_without_its_fixture", "FAILED test_some::test_bad",
     ]  # fmt: skip
     closing = lines[-1].strip("= ")
-    assert closing == "1 failed, 2 passed, 1 skipped, 1 error in 3660.40s (1:01:00)"
+    assert closing == "1 failed, 3 passed, 1 skipped, 1 error in 3660.40s (1:01:00)"
+
+
+BUSY_TESTS = r"""
+import subprocess, sys, time
+WAITS = "import time\nwhile time.process_time() < {}: pass"
+def spend(seconds): subprocess.run([sys.executable, "-c", WAITS.format(seconds)], check=True)
+def test_idle(): time.sleep(0.5)
+def test_busy(): spend(0.5)
+class Test:
+    def setup_method(self): spend(0.5)
+    def test_for_which_something_is_made(self): pass
+"""
+
+
+@pytest.mark.parametrize("how", [[], ["-n2"]], ids=["by itself", "by workers"])
+def test_a_test_s_time_of_the_processors_is_in_its_record(tmp_path: Path, how: list[str]) -> None:
+    record, file = tmp_path / "record.xml", tmp_path / "test_some.py"
+    file.write_text(BUSY_TESTS)
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest",
+         "-c", "/dev/null", f"--rootdir={tmp_path}", f"--junitxml={record}", *how, str(file)],
+        cwd=PROJECT, check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    found = {one.name.rpartition("::")[2]: one.busy for one in outcomes("fast", record, 0)}
+    assert found.keys() == {"test_idle", "test_busy", "test_for_which_something_is_made"}
+    assert (
+        found["test_idle"]
+        < 0.5
+        <= min(found["test_busy"], found["test_for_which_something_is_made"])
+    )
 
 
 def test_a_lane_that_was_killed_is_an_error(tmp_path: Path) -> None:
