@@ -300,7 +300,7 @@ TEST_NEEDS := lint test-images test-packages .wyeast/tools/.ready
 test: $(TEST_NEEDS) ## run everything that decides whether a change lands: linters, unit and real tests (TESTS=a file)
 	@. ./activate && $(PYTHON) -m tests.lanes $$TESTS
 
-test-long: $(TEST_NEEDS) ## run the same with coverage, and long tests: before a release (TESTS=a file)
+test-long: $(TEST_NEEDS) ## run the same with coverage and each of two MPIs, and long tests: before a release (TESTS=a file)
 	@. ./activate && $(PYTHON) -m tests.lanes --long $$TESTS
 
 unit: .wyeast/venv/.for-test ## run only the fast tests

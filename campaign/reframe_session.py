@@ -120,8 +120,11 @@ class ReframeSession:
         try:
             with self.log.open("a") as messages:
                 messages.writelines(process.stdout)
+        except BaseException:
+            # It would measure on without anybody to take its messages: Python's logging does.
+            process.terminate()
+            raise
         finally:
-            # One whose messages nobody takes ends by that.
             process.stdout.close()
             code = process.wait()
         reframe_reports.keep_last(self.campaign)

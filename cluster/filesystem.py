@@ -20,7 +20,7 @@ from cluster.description import (
     address_of,
 )
 from records.acting_user import give
-from records.mounts import _bind, cover, mount, mount_points
+from records.mounts import _bind, cover, handle_of, mount, mount_points
 
 FUSE_DEVICE = os.makedev(10, 229)
 
@@ -60,7 +60,7 @@ def write_hosts(cluster: Cluster, folder: Path) -> None:
 def own_sysfs() -> None:
     """Show the namespace's own network interfaces in /sys, and its control groups as before."""
     groups = Path("/sys/fs/cgroup")
-    handle = os.open(groups, os.O_RDONLY)
+    handle = handle_of(groups)
     mount("-t", "sysfs", "none", "/sys")
     _bind(handle, groups)
     os.close(handle)
@@ -88,7 +88,7 @@ def own_usr(programs: Path, kept: list[Path]) -> None:
     with ExitStack() as stack:
         handles = {}
         for path in outer:
-            handles[path] = os.open(path, os.O_RDONLY)
+            handles[path] = handle_of(path)
             stack.callback(os.close, handles[path])
         # By a path that needs no quoting among the mount's options.
         place = Path("/run/unpacked")

@@ -53,6 +53,14 @@ class BuildOption(BaseModel):
         """Return what is given as a mapping, where it is words."""
         return {"mpi": given} if isinstance(given, str) else given
 
+    @model_validator(mode="after")
+    def has_each_program_once(self) -> "BuildOption":
+        """Refuse a package that is there twice, of which Spack installs one."""
+        names = [program.partition("@")[0] for program in self.programs]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"`programs` says twice which {twice[0]} is installed")
+        return self
+
     def on(self, entry: dict[str, Any]) -> dict[str, Any]:
         """Return what an entry has otherwise with this option."""
         own = self.packages.model_dump()

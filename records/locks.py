@@ -8,7 +8,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -190,23 +190,32 @@ def _hold(file: IO[str], note: str, wait: bool = False, shared: bool = False) ->
 def _take(file: IO[str], kind: int) -> None:
     """Lock a file; raise BlockingIOError where a process holds it that has not died."""
     deadline = time.monotonic() + LEFT_S
+    is_left = True
     while True:
         try:
             fcntl.flock(file, kind | fcntl.LOCK_NB)
             return
         except BlockingIOError:
-            if not _is_left(file.fileno()) or time.monotonic() > deadline:
+            if not is_left or time.monotonic() > deadline:
                 raise
-        time.sleep(TRIED_S)
+        # What is not left any more may have been let go since it was tried.
+        if is_left := _is_left(file.fileno()):
+            time.sleep(TRIED_S)
 
 
 def _is_left(descriptor: int) -> bool:
-    """Return whether who took a lock has died; False where the kernel does not tell."""
+    """Return whether who took a lock has died and left it to a process that is seen here.
+
+    False where the kernel does not tell: who is in another namespace, or on another machine, is not
+    listed, as one that has died is not.
+    """
     try:
-        holders = _holders(descriptor)
+        if any(map(_is_alive, _holders(descriptor))):
+            return False
+        place = _place(descriptor)
+        return any(_has(pid, place) for pid in os.listdir(processes.PROC) if pid.isdigit())
     except (OSError, ValueError, IndexError):
         return False
-    return not any(map(_is_alive, holders))
 
 
 def _is_alive(pid: int) -> bool:
@@ -216,15 +225,32 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
+def _has(pid: str, place: str) -> bool:
+    """Return whether a process has a locked file open as who locked it has, as far as it tells."""
+    texts = []
+    with suppress(OSError), os.scandir(processes.PROC / pid / "fdinfo") as opened:
+        for one in opened:
+            # It may close others in this moment.
+            with suppress(OSError):
+                texts.append(Path(one.path).read_text())
+    held = (line.split() for text in texts for line in text.splitlines())
+    return any("FLOCK" in words and place in words for words in held)
+
+
+def _place(descriptor: int) -> str:
+    """Return how the kernel's lists of locks name a file."""
+    found = os.fstat(descriptor)
+    return f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+
+
 def _holders(descriptor: int) -> set[int]:
     """Return who has taken a lock; raises OSError, ValueError or IndexError.
 
     Who has died may be among them, or not; who is in another namespace is not.
     """
-    found = os.fstat(descriptor)
-    device = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    place = _place(descriptor)
     held = [line.split() for line in LISTED.read_text().splitlines()]
-    return {int(one[4]) for one in held if one[1] == "FLOCK" and one[5] == device}
+    return {int(one[4]) for one in held if one[1] == "FLOCK" and one[5] == place}
 
 
 def by_the_kernel(descriptor: int) -> str:

@@ -20,13 +20,15 @@ def mount_points(below: Path) -> list[Path]:
 
     The kernel lists mounts also where a later one covers the folder that they are in.
     """
-    listed = Path("/proc/self/mountinfo").read_text(errors="surrogateescape")
     places = [
-        # Blanks and backslashes are octal.
-        re.sub(r"\\(\d{3})", lambda at: chr(int(at[1], 8)), line.split()[4])
-        for line in listed.splitlines()
+        # Some bytes are octal, as blanks and backslashes; all others are the name's own.
+        re.sub(rb"\\([0-3][0-7]{2})", lambda at: bytes([int(at[1], 8)]), line.split(b" ")[4])
+        for line in Path("/proc/self/mountinfo").read_bytes().split(b"\n")
+        if line
     ]
-    return [path for place in places if below in (path := Path(place)).parents and path.exists()]
+    found = [Path(os.fsdecode(place)) for place in places]
+    # Not by Path.exists, which fails where the server of a mount has died.
+    return [path for path in found if below in path.parents and os.path.exists(path)]
 
 
 def hidden_ancestor(path: Path) -> Path | None:
@@ -38,8 +40,9 @@ def hidden_ancestor(path: Path) -> Path | None:
 
 
 def _open_parts(path: Path) -> list[Path]:
-    """Return a path, or its entries if the folder itself is closed to ordinary users."""
-    if path.stat().st_mode & stat.S_IXOTH:
+    """Return a path, or its entries if it is a folder that is closed to ordinary users."""
+    mode = path.stat().st_mode
+    if mode & stat.S_IXOTH or not stat.S_ISDIR(mode):
         return [path]
     return [entry for entry in path.iterdir() if not entry.is_symlink()]
 
@@ -60,7 +63,7 @@ def cover(kept: list[Path], always: dict[Path, str]) -> None:
         handles = {}
         for path in kept:
             if any(folder in path.parents for folder in covered):
-                handles[path] = os.open(path, os.O_RDONLY)
+                handles[path] = handle_of(path)
                 stack.callback(os.close, handles[path])
         for folder in covered:
             mount("-t", "tmpfs", "-o", always.get(folder, "mode=0755"), "none", folder)
@@ -73,7 +76,15 @@ def cover(kept: list[Path], always: dict[Path, str]) -> None:
             _bind(handle, path)
 
 
+def handle_of(path: Path) -> int:
+    """Return a descriptor by which what is at a path is reached once that is covered.
+
+    What is there is not opened: a pipe would wait for its other end.
+    """
+    return os.open(path, os.O_PATH)
+
+
 def _bind(handle: int, path: Path) -> None:
-    """Show an open folder at a path."""
+    """Show what a handle is of at a path."""
     # Not canonicalised: the name behind the handle would be that of the cover.
     mount("--no-canonicalize", "--rbind", f"/proc/{os.getpid()}/fd/{handle}", path)

@@ -34,8 +34,10 @@ BUILDS = "WYEAST_TESTS_BUILDS"
 REALLY = "WYEAST_TESTS_START_REALLY"
 #: Stands in a build's folder while that is as its last command has left it, which ended well.
 SOUND = "sound"
-#: What the programs that tests build are made of, and by: these, the MPIs and the compiler.
-BUILT_OF = ("benchmarks", "tests/benchmarks/conftest.py", "containers/sources.lock")
+#: Where these change, as with another compiler, tests build all anew: how they do, archives, and a
+#: library that is made without an object. Else each object is taken over where compiling it again
+#: would be the same (`what_is_left` in tests/benchmarks/conftest.py).
+BUILT_OF = ("benchmarks/lam", "tests/benchmarks/conftest.py", "containers/sources.lock")
 
 
 def cores() -> int:
@@ -75,10 +77,12 @@ class Lane:
         marks = self.marks if options.long else f"({self.marks}) and not long"
         python = [sys.executable, "-m", *(["coverage", "run", "-m"] if options.long else [])]
         shared_out = ["-n", str(cores() + self.beyond), f"--dist={self.shared_out}"]
+        one_library = [] if options.long or options.tests else ["-p", "tests.one_library"]
         return [
             "nice", f"-n{self.niceness}", sys.executable, "-m", "tests.processes",
             *python, "pytest", "-q", f"-m={marks}", f"--junitxml={record}",
-            *(shared_out if self.shared_out else []), *(options.tests or self.files()),
+            *one_library, *(shared_out if self.shared_out else []),
+            *(options.tests or self.files()),
         ]  # fmt: skip
 
 
@@ -181,7 +185,7 @@ def summary(done: list[Done], taken: dict[str, Taken], seconds: float) -> list[s
 def arguments() -> argparse.Namespace:
     """Return what the command line says."""
     parser = argparse.ArgumentParser(prog="python -m tests.lanes", description=__doc__)
-    parser.add_argument("--long", action="store_true", help="with coverage, and with long tests")
+    parser.add_argument("--long", action="store_true", help="with coverage, each MPI, long tests")
     parser.add_argument("--only", choices=[lane.name for lane in LANES], help="of one lane")
     parser.add_argument("tests", nargs="*", help="files or names of tests, as pytest has them")
     return parser.parse_args()
@@ -247,7 +251,7 @@ class Run:
 
 
 def builds(folder: Path) -> Path:
-    """Return the folder for what tests build, of these sources; what is of others goes."""
+    """Return the folder for what tests build by this compiler; what is by others goes."""
     digest = hashlib.sha256(subprocess.check_output(["cc", "--version"]))
     files = [path for name in BUILT_OF for path in ((PROJECT / name), *(PROJECT / name).rglob("*"))]
     for path in sorted(files):

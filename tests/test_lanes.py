@@ -147,12 +147,13 @@ def test_rows_are_beside_each_other_and_each_ends_what_it_has_left(
     assert places == sorted(places), said
 
 
-def test_builds_are_kept_that_are_sound_and_of_the_same_sources(
+def test_builds_are_kept_that_are_sound_and_by_the_same_compiler(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = tmp_path / "benchmarks" / "one.c"
-    source.parent.mkdir()
-    source.write_text("one")
+    source, archives = tmp_path / "benchmarks" / "one.c", tmp_path / "containers" / "sources.lock"
+    for path in (source, archives):
+        path.parent.mkdir()
+        path.write_text("one")
     monkeypatch.setattr(lanes, "PROJECT", tmp_path)
     own = lanes.builds(tmp_path / "kept")
     for name in ("whole", "broken"):
@@ -161,7 +162,10 @@ def test_builds_are_kept_that_are_sound_and_of_the_same_sources(
     (own / "whole.lock").touch()
     assert lanes.builds(tmp_path / "kept") == own
     assert {path.name for path in own.iterdir()} == {"whole", "whole.lock"}
+    # Which objects are of that is known of each.
     source.write_text("another")
+    assert lanes.builds(tmp_path / "kept") == own
+    archives.write_text("another")
     other = lanes.builds(tmp_path / "kept")
     assert other != own and list((tmp_path / "kept").iterdir()) == [other]
 

@@ -24,6 +24,9 @@ typedef struct {
 
 extern const char *const exchange_names[];
 
+/* Why this MPI cannot do a method, or NULL where it can. */
+const char *exchange_lacks(const exchange_method *method);
+
 const exchange_method *find_exchange(const char *name);
 
 #endif

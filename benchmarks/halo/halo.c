@@ -133,11 +133,12 @@ int main(int argc, char **argv)
                 /* What the extent does not change is measured with the first. */
                 if (x > 0 && made_once(method))
                     continue;
-                if (method->run) {
+                const char *lacks = exchange_lacks(method);
+                if (!lacks) {
                     measure(method, &l);
                     continue;
                 }
-                complain(&about, "%s: this MPI has no such calls", method->name);
+                complain(&about, "%s: %s", method->name, lacks);
                 leave_out(&program, about.text);
             }
             release_lattice(&l);

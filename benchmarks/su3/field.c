@@ -206,6 +206,11 @@ void save_links(field *f)
     memcpy(f->saved, f->links, numbers_of_links(f) * f->number_bytes);
 }
 
+int links_are_saved(const field *f)
+{
+    return memcmp(f->saved, f->links, numbers_of_links(f) * f->number_bytes) == 0;
+}
+
 void restore_links(field *f)
 {
     memcpy(f->links, f->saved, numbers_of_links(f) * f->number_bytes);

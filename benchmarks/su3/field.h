@@ -66,8 +66,9 @@ int next_site(const geometry *g, int *site);
 /* Make all links 0, borders too. */
 void forget_links(field *f);
 
-/* Keep the links, and take them back. */
+/* Keep the links, ask whether they are still the same, and take them back. */
 void save_links(field *f);
+int links_are_saved(const field *f);
 void restore_links(field *f);
 void negate_momenta(field *f);
 

@@ -297,6 +297,36 @@ static long long compare_borders(const halo_links *h, complaint *about)
     return numbers;
 }
 
+static void set_momenta(field *f, double number)
+{
+    const double traceless[MOMENTUM] = {number, number, -2 * number, number, number, number,
+                                        number, number, number};
+    int site[DIMENSIONS] = {1, 1, 1, 1};
+    do
+        for (int mu = 0; mu < DIMENSIONS; mu++)
+            set_momentum(f, site, mu, traceless);
+    while (next_site(f->geometry, site));
+}
+
+/* Move links, whatever they are, and compare the borders that moved with them with these links:
+ * copied again, nothing changes. */
+static int verify_move(halo_links *h, complaint *about)
+{
+    field *f = h->field;
+    save_links(f);
+    set_momenta(f, 1.0);
+    move_links(h, 0.1);
+    set_momenta(f, 0.0);
+    if (links_are_saved(f))
+        return complain(about, "rank %d has links that do not move", f->geometry->rank);
+    save_links(f);
+    copy_own_borders(h, 0);
+    if (!links_are_saved(f))
+        return complain(about, "rank %d has a border that did not move with its links",
+                        f->geometry->rank);
+    return 0;
+}
+
 long long verify_halo(halo_links *h, complaint *about)
 {
     const geometry *g = h->field->geometry;
@@ -323,5 +353,7 @@ long long verify_halo(halo_links *h, complaint *about)
             return -1;
         numbers = compared;
     }
+    if (verify_move(h, about))
+        return -1;
     return numbers * (long long)h->kernels->number_bytes;
 }

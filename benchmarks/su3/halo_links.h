@@ -72,7 +72,8 @@ void go_on(halo_links *h, int phase);
 void exchange_links(halo_links *h);
 
 /* Fill the links with numbers that follow from their places, exchange, and compare all that has to
- * arrive. Returns the bytes compared that were other ranks', or -1 with a sentence. */
+ * arrive; then move them, and compare the rank's own borders with the links that they are of.
+ * Returns the bytes compared that were other ranks', or -1 with a sentence. */
 long long verify_halo(halo_links *h, complaint *about);
 
 #endif

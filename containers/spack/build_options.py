@@ -12,6 +12,7 @@ from containers.spack import environment as spack_environment
 from containers.spack.recipes import SpackError
 from containers.table import TABLE, ImplementationTable
 from records.files import write_whole
+from records.yaml_text import from_yaml
 
 #: By this in a name, spack.yaml knows an MPI that is built from the distribution's sources, and has
 #: programs of these for it.
@@ -80,6 +81,8 @@ def define(root: Path, table: ImplementationTable, name: str) -> bool:
         says = table.implementations[found.build_of].options[found.build_option]
         _include(root, lines, name, found.build_option, is_needed=says == BuildOption())
     text = "\n".join(lines) + "\n"
+    if found.build_of:
+        _refuse_other_programs(text, name, found.programs)
     if text == before:
         return False
     write_whole(path, text)
@@ -112,6 +115,24 @@ def _have(lines: list[str], name: str, programs: list[str]) -> None:
             return
     place = _condition(lines, name) + 1
     lines[place:place] = own
+
+
+def _refuse_other_programs(text: str, name: str, programs: list[str]) -> None:
+    """Raise SpackError where a text of spack.yaml has other programs for an implementation alone.
+
+    Somebody has written them in lines that are not known here for what they are.
+    """
+    condition = _chooses(name).strip().removeprefix("when: ")
+    said = [
+        entry["programs"]
+        for entry in from_yaml(text)["spack"]["definitions"]
+        if "programs" in entry and entry.get("when") == condition
+    ]
+    if said != ([programs] if programs else []):
+        raise SpackError(
+            f"{spack_environment.ENVIRONMENT} does not have the programs of {name} in a line each, "
+            "between `- programs:` and `when: …`; write them so, or remove them"
+        )
 
 
 def _include(root: Path, lines: list[str], name: str, option: str, is_needed: bool) -> None:

@@ -35,7 +35,9 @@ def resident_fraction(path: Path, attempt: int = 0) -> float:
     size = path.stat().st_size
     if size == 0:
         return 1.0
-    return _share_by_mincore(path, size) if _is_told(path) else _share_by_reading(path, size, attempt)
+    if _is_told(path):
+        return _share_by_mincore(path, size)
+    return _share_by_reading(path, size, attempt)
 
 
 def _is_told(path: Path) -> bool:

@@ -29,6 +29,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
+@pytest.mark.each_library
 def test_no_object_but_the_one_that_describes_it_calls_mpi_wtime(built: Built) -> None:
     # HPL is not ours, and is there once its own test has built it.
     objects = [path for path in sorted(built.build.rglob("*.o"))
@@ -63,6 +64,7 @@ def test_an_mpi_whose_clock_stands_still_is_measured_all_the_same(
     assert all(seconds > 0 for seconds in shortest)
 
 
+@pytest.mark.each_library
 def test_the_header_describes_both_clocks(built: Built, tmp_path: Path) -> None:
     done = built.run("collective", "--operation", "barrier", "--iterations", "20")
     assert done.returncode == 0, done.stderr

@@ -85,6 +85,7 @@ FORMS = {
 }  # fmt: skip
 
 
+@pytest.mark.each_library
 @pytest.mark.parametrize("form", FORMS)
 def test_collectives_in_other_forms(built: Built, tmp_path: Path, form: str) -> None:
     """Each moves what it moves in a blocking call; that each byte is right, the program proves."""
@@ -222,6 +223,7 @@ def test_halo_in_every_dimension(built: Built, tmp_path: Path, periodic: list[st
     assert made == {(m, g, m == "datatypes") for g in faces for m in ("create", "datatypes")}
 
 
+@pytest.mark.each_library
 def test_neighbours(built: Built, tmp_path: Path) -> None:
     """On three ranks a ring is complete; of a drawn graph each rank has one edge."""
     output = measured(
@@ -256,6 +258,7 @@ def test_one_sided(built: Built, tmp_path: Path) -> None:
 SHORTEST_WINDOW_S = 50e-6
 
 
+@pytest.mark.each_library
 @pytest.mark.measures
 def test_a_lock_comes_to_its_end_while_the_target_waits_for_a_window(
     built: Built, tmp_path: Path

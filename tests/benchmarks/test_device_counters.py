@@ -112,6 +112,7 @@ OWN_NETWORK = [
 ]  # fmt: skip
 
 
+@pytest.mark.each_library
 @pytest.mark.real
 def test_ranks_of_a_node_share_memory_or_are_caught_at_tcp(built: Built, tmp_path: Path) -> None:
     """Really: loopback's counters are the kernel's, and copies are counted where they are made."""

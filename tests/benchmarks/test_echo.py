@@ -170,6 +170,7 @@ def test_memory_of_two_hosts_is_left_out(built: Built) -> None:
     assert "left out: memory: the ranks are on different hosts" in alone.stderr
 
 
+@pytest.mark.each_library
 def test_memory_of_two_containers_is_left_out(built: Built) -> None:
     command = f"mount -t tmpfs none /dev/shm && exec {built.build}/bin/echo --via memory"
     # The library's own shared memory is gone too, so that it has to go without.

@@ -128,6 +128,25 @@ def test_the_grid_does_not_follow_from_the_library(one: Built, tmp_path: Path) -
     assert done.returncode == 0 and '"group":"2x2"' in done.stdout, done.stdout
 
 
+@pytest.mark.parametrize("device", ["nemesis", "mrail"])
+def test_a_put_that_would_never_end_is_left_out(one: Built, tmp_path: Path, device: str) -> None:
+    """MVAPICH2's over nemesis, of derived datatypes: here a put ends the ranks at once."""
+    said = f"MVAPICH2 Version      :\\t2.3.7\\nMVAPICH2 Device       :\\tch3:{device}\\n"
+    preloaded = library(
+        one, tmp_path,
+        "#include <string.h>\n#include <stdlib.h>\n"
+        "int MPI_Get_library_version(char *text, int *length)\n"
+        f'{{ strcpy(text, "{said}"); *length = (int)strlen(text); return MPI_SUCCESS; }}\n'
+        "int MPI_Put(const void *s, int n, MPI_Datatype t, int r, MPI_Aint d, int m,\n"
+        "            MPI_Datatype u, MPI_Win w) { _Exit(9); }\n",
+    )  # fmt: skip
+    words = ["--method", "sendrecv", "--method", "put", "--dimensions", "2", "--extent", "8", *TINY]
+    done = one.run("halo", *words, LD_PRELOAD=preloaded)
+    left_out = "halo: left out: put: MVAPICH2 over nemesis never ends one of derived datatypes"
+    assert (left_out in done.stderr) == (device == "nemesis") == (done.returncode == 0), done.stderr
+    assert ('"method":"sendrecv"' in done.stdout) == (device == "nemesis")
+
+
 # Each call does what it should, and one byte of what a rank receives is another one.
 RECEIVED_WRONG = {
     "reduce-scatter-block-sum": "Reduce_scatter_block(const void *s, void *b, int n,"

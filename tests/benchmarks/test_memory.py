@@ -122,6 +122,17 @@ int MPI_Finalize(void)
 SIZE = 1_000_000
 
 
+@pytest.fixture(scope="module")
+def counting(one: Built, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return that as a library to load before a program."""
+    source = tmp_path_factory.mktemp("counting") / "counting.c"
+    source.write_text(COUNTING)
+    library = source.with_suffix(".so")
+    compiler = one.prefix / "bin/mpicc"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+    return str(library)
+
+
 @pytest.mark.parametrize(
     ("command", "messages"),
     [
@@ -141,18 +152,12 @@ SIZE = 1_000_000
     ],
 )
 def test_no_more_memory_than_an_operation_needs(
-    one: Built, tmp_path: Path, command: str, messages: tuple[int, int]
+    one: Built, counting: str, command: str, messages: tuple[int, int]
 ) -> None:
     """A launch is left out where a node has less than what is asked for."""
-    (tmp_path / "counting.c").write_text(COUNTING)
-    library = tmp_path / "counting.so"
-    compiler = [str(one.prefix / "bin/mpicc"), "-shared", "-fPIC", "-o", str(library)]
-    subprocess.run([*compiler, tmp_path / "counting.c"], check=True)
     program, *words = command.split()
     ranks = 2 if program == "pingpong" else 4
-    done = one.run(
-        program, *words, "--sizes", str(SIZE), *TINY, ranks=ranks, LD_PRELOAD=str(library)
-    )
+    done = one.run(program, *words, "--sizes", str(SIZE), *TINY, ranks=ranks, LD_PRELOAD=counting)
     assert done.returncode == 0, done.stderr
     said = re.findall(r"rank (\d) asked for (\d+) bytes", done.stderr)
     found = {int(rank): int(asked) for rank, asked in said}

@@ -78,6 +78,7 @@ def functions_of(library: Path) -> set[str]:
     }  # fmt: skip
 
 
+@pytest.mark.each_library
 def test_every_function_is_counted_exactly(built: Built, program: Path, tmp_path: Path) -> None:
     path = tmp_path / "profile.jsonl"
     done = profiled(built, path, str(program), "all")
@@ -160,6 +161,7 @@ def test_the_span_ends_where_finalize_begins(built: Built, program: Path, tmp_pa
     assert early.cpu_s < 1
 
 
+@pytest.mark.each_library
 @pytest.mark.parametrize("how", ["abort", "abort-unseen", "kill"])
 def test_a_program_that_dies_leaves_no_profile(
     built: Built, program: Path, tmp_path: Path, how: str

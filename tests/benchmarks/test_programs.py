@@ -65,6 +65,7 @@ def test_statistics_are_those_of_the_iterations(built: Built, tmp_path: Path) ->
                 ] == pytest.approx(expected, rel=1e-6)  # fmt: skip
 
 
+@pytest.mark.each_library
 def test_preflight_describes_the_world(built: Built, tmp_path: Path) -> None:
     version = built.implementation.split("-")[1]
     # Where both ranks never have a processor at once, no round trip shows what carried it: of many,
@@ -101,6 +102,7 @@ KERNEL = {
 }  # fmt: skip
 
 
+@pytest.mark.each_library
 def test_preflight_asks_the_library_and_the_kernel(built: Built, tmp_path: Path) -> None:
     for name, text in KERNEL.items():
         file = tmp_path / "devices/system" / name
@@ -131,6 +133,7 @@ def libraries(text: str, path: Path) -> list[tuple[str, object]]:
     return [(str(Path(str(r["path"])).resolve()), r["ranks"]) for r in found]
 
 
+@pytest.mark.each_library
 def test_preflight_tells_two_builds_of_one_version_apart(built: Built, tmp_path: Path) -> None:
     name = next((built.prefix / "lib").glob("libmpi.so.[0-9][0-9]"))
     copy = tmp_path / "other" / name.name
@@ -178,6 +181,7 @@ def test_preflight_refuses_another_world(built: Built) -> None:
     assert done.returncode == 1 and "on 1 host(s), not 2" in done.stderr
 
 
+@pytest.mark.each_library
 def test_independent_singletons_are_refused(built: Built) -> None:
     command = [str(built.build / "bin/preflight"), "--ranks", "2"]
     for _ in range(2):
@@ -226,6 +230,7 @@ def test_bad_arguments_are_one_sentence(
     assert done.stdout == ""
 
 
+@pytest.mark.each_library
 @pytest.mark.parametrize("program", ["pingpong", "startup"])
 def test_sentence_and_code_pass_every_launcher(built: Built, program: str) -> None:
     built.refuse(program, ["--nonsense"], 2, "unknown option")

@@ -123,6 +123,23 @@ def test_grid_of_least_surface(one: Built) -> None:
     assert su3(one, *lattice(4, 4, 4, 4), *FEW, ranks=2).grid == [1, 1, 1, 2]
 
 
+def test_borders_that_are_copied_before_their_links_move_are_refused(
+    one: Built, tmp_path: Path
+) -> None:
+    """They are the rank's own, so that no exchange mends them."""
+    move = "                NAME(move_chunk)(f, one, mu, step);\n"
+    copied = "b->from.extent[1], b->from.extent[0]);\n            }\n"
+    late = f"{copied}            for (const chunk *one = c; one < end; one++)\n{move}"
+    changed = one.with_another(tmp_path, "su3/kernels_template.h", (move, ""), (copied, late))
+    made = changed.make("-j2", f"{changed.build}/bin/su3")
+    assert made.returncode == 0 and "warning" not in made.stderr, made.stderr
+    for ranks, precision in ((1, "double"), (2, "single")):
+        options = [*lattice(4, 4, 4, 4), *FEW, "--precision", precision]
+        done = changed.run("su3", *options, ranks=ranks)
+        assert done.returncode == 1 and '"end"' not in done.stdout
+        assert "has a border that did not move with its links" in done.stderr
+
+
 @pytest.mark.parametrize("precision", ["double", "single"])
 @pytest.mark.parametrize(("name", "ranks"), [("reversibility", 2), ("gauge", 2), ("gauge", 1)])
 def test_proofs(one: Built, precision: str, name: str, ranks: int) -> None:
@@ -230,6 +247,18 @@ def test_messages_of_a_checkpoint_have_bytes_that_an_int_counts(one: Built, tmp_
     assert 4096 * 4 * 18 * 8 < 2**31 < 4096 * 4096 * 4 * 18 * 8
 
 
+#: What the checkpoint is of that is damaged, or that others do not fit.
+OF_THE_CHECKPOINT = [*lattice(4, 4, 4, 4), "--trajectories", "1", "--steps", "1"]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(one: Built, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Return a sound checkpoint."""
+    folder = tmp_path_factory.mktemp("checkpoint")
+    su3(one, *OF_THE_CHECKPOINT, "--checkpoint", "field", folder=folder)
+    return (folder / "field").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("damage", "options", "sentence"),
     [
@@ -247,13 +276,11 @@ def test_messages_of_a_checkpoint_have_bytes_that_an_int_counts(one: Built, tmp_
     ],
 )
 def test_bad_checkpoint_is_refused(  # type: ignore[no-untyped-def]
-    one: Built, tmp_path: Path, damage, options: list[str], sentence: str
+    one: Built, checkpoint: bytes, tmp_path: Path, damage, options: list[str], sentence: str
 ) -> None:
-    arguments = [*lattice(4, 4, 4, 4), "--trajectories", "1", "--steps", "1"]
-    su3(one, *arguments, "--checkpoint", "field", folder=tmp_path)
-    path = tmp_path / "field"
-    path.write_bytes(damage(path.read_bytes()))
-    done = one.run("su3", *arguments, *options, "--restart", "field", ranks=2, folder=tmp_path)
+    (tmp_path / "field").write_bytes(damage(checkpoint))
+    words = [*OF_THE_CHECKPOINT, *options, "--restart", "field"]
+    done = one.run("su3", *words, ranks=2, folder=tmp_path)
     assert done.returncode == 1
     lines = [line for line in done.stderr.splitlines() if line.startswith("su3: ")]
     assert len(lines) == 1 and sentence in lines[0], done.stderr

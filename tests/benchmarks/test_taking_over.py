@@ -112,6 +112,19 @@ def test_nothing_is_taken_over_where_make_failed(small: Built) -> None:
     assert compiled(small) == FILES and compiled(small) == set()
 
 
+def test_a_remark_stays_until_what_it_is_about_is_right(small: Built) -> None:
+    """Also where another worker, or another run, has compiled it."""
+    target, file = f"{small.build}/bin/{PROGRAM}", small.sources / "common/written.c"
+    before = file.read_text()
+    file.write_text(f"{before}\nstatic int needless;\n")
+    for _ in range(2):
+        with pytest.raises(AssertionError, match="needless"):
+            small.has(target)
+    file.write_text(before)
+    small.has(target)
+    assert compiled(small) == set()
+
+
 def test_objects_of_a_program_know_their_mpi(one: Built) -> None:
     """So that another version of it, whose header differs, compiles them again."""
     of = (one.build / "pingpong/pingpong.d").read_text().split()

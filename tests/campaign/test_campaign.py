@@ -39,7 +39,7 @@ SEED = 5
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> Iterator[str]:
     """Return a campaign's name, and remove the campaign afterwards."""
-    chosen = f"test-{os.getpid()}-{request.node.name.replace('_', '-')}"
+    chosen = f"test-{os.getpid()}-{request.node.originalname.replace('_', '-')}"
     with removed(chosen):
         yield chosen
 
@@ -50,15 +50,27 @@ OF_A_NODE = ("Dgemm", "Stream", "SerialLinpack")
 APPLICATIONS = ("Su3", "Nas")
 PROFILED = ("ProfileHaloExchange", "ProfileLinpack", "ProfileSu3", "ProfileNas")
 EXPERIMENTS = (*COMMUNICATION, *OF_A_NODE, *APPLICATIONS, *PROFILED)
+#: Of experiments that repeat a suite or a benchmark by ranks and sizes: all of them once, and one
+#: in every other way.
+SHORTER = {
+    "Nas": ("size=S%ranks=2%", "benchmark=EP%size=S%ranks=1%", "benchmark=EP%size=W%"),
+    "Mpptest": ("ranks_per_node=1%", "suite=short%ranks_per_node=2%"),
+}
 
 
-def test_every_experiment(name: str) -> None:
+@pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_every_experiment(name: str, is_whole: bool) -> None:
     """All suites of tier quick on one image, with no launch that is not sound.
 
     Between nodes tests/cluster has those of communication with two others, and NAS's EP. What su3,
     NAS's benchmarks and a profile do in every image is in tests/containers/test_images_real.py.
     """
-    checks = "|".join(f"^{experiment}" for experiment in EXPERIMENTS)
+    shorter = {} if is_whole else SHORTER
+    checks = "|".join(
+        f"^{experiment}.*{words}"
+        for experiment in EXPERIMENTS
+        for words in shorter.get(experiment, ("",))
+    )
     process = start(
         f"--rounds 1 --images {IMAGES[1]} --name", name, f"--checks '{checks}'", name=name
     )

@@ -7,7 +7,7 @@ import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import PIPE, Popen, run
 
 import pytest
 
@@ -199,6 +199,32 @@ def test_a_lock_is_had_when_what_a_dead_holder_has_started_begins(
                 assert len(tried) >= 3 and locks.note_in(lock) == "another"
         finally:
             os.killpg(one.pid, signal.SIGKILL)
+
+
+AS_ROOT = [] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user"]
+#: Tries to have a lock that is held, and would wait for longer than a test has.
+TRIES = """
+import sys
+from pathlib import Path
+from records import locks
+locks.LEFT_S = 3600.0
+try:
+    locks.exclusive(Path(sys.argv[1]), "another").__enter__()
+except locks.LockHeld as error:
+    print(error)
+"""
+
+
+def test_who_is_in_another_namespace_is_not_taken_for_dead(tmp_path: Path) -> None:
+    """The kernel lists neither: not who has died, nor who cannot be seen from where it is asked."""
+    lock = tmp_path / "locks" / "machine"
+    with exclusive(lock, "one outside"):
+        done = run(
+            [*AS_ROOT, "unshare", "--pid", "--kill-child", "--mount-proc", sys.executable, "-c",
+             TRIES, str(lock)],
+            cwd=PROJECT, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "one outside\n", "")
 
 
 def test_all_who_share_a_lock_are_told(tmp_path: Path) -> None:

@@ -131,6 +131,35 @@ def test_spack_yaml_is_given_the_programs_that_the_table_asks_for(tmp_path: Path
     assert path.read_text() == made
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        f"  - programs: ['{SUITE}']\n",
+        f"  - programs:\n    # NASA's.\n    - {SUITE}\n",
+        f"  - programs:\n    - {SUITE}\n\n",
+        f"  - programs:\n      - {SUITE}\n",
+    ],
+)
+@pytest.mark.parametrize("programs", [(), (SUITE,), (OTHER_SUITE,)])
+def test_programs_that_spack_yaml_has_in_other_lines_are_not_defined_twice(
+    tmp_path: Path, own: str, programs: tuple[str, ...]
+) -> None:
+    path = checkout(tmp_path) / "spack.yaml"
+    build_options.define(tmp_path, with_programs(), WITH_SUITE)
+    when = f'    when: env.get("WYEAST_IMPLEMENTATION", "") == "{WITH_SUITE}"\n'
+    path.write_text(path.read_text().replace(when, f"{when}{own}{when}", 1))
+    text = path.read_text()
+    assert SUITE in programs_in(path, WITH_SUITE)
+    with pytest.raises(SpackError, match=f"programs of {WITH_SUITE} .* write them so"):
+        build_options.define(tmp_path, with_programs(*programs), WITH_SUITE)
+    assert path.read_text() == text
+
+
+def test_a_program_is_not_asked_for_twice() -> None:
+    with pytest.raises(table.TableError, match=r"options\.own.*says twice which npb is installed"):
+        with_programs(SUITE, OTHER_SUITE, "npb@=3.4.2")
+
+
 @pytest.mark.parametrize("program", ["npb", "npb@3.4.3", "npb@=3.4.3; rm", "npb@=3.4.3 a=$b", ""])
 def test_programs_that_are_no_pinned_specification_are_refused(program: str) -> None:
     with pytest.raises(table.TableError, match=r"options\.own\.programs\.0: string should match"):

@@ -277,14 +277,14 @@ def test_an_environment_that_was_copied_is_read_without_variables(
     name = "mpich-4.0.2-source-ucx-spack"
     copied = tmp_path / "copied"
     copied.mkdir()
-    shutil.copy(standalone.write(PROJECT, name, "virtual", tmp_path / "made")[0], copied)
+    shutil.copy(standalone.write(PROJECT, name, "virtual", tmp_path / "made"), copied)
     scope = tmp_path / "scope"
     scope.mkdir()
     builtin = str(found.packages / "repos/spack_repo/builtin")
     (scope / "repos.yaml").write_text(yaml.safe_dump({"repos": {"builtin": builtin}}))
 
-    def asked(*words: str) -> str:
-        done = run_spack(found, "-C", str(scope), "-e", str(copied), *words)
+    def asked(*words: str, folder: Path = copied) -> str:
+        done = run_spack(found, "-C", str(scope), "-e", str(folder), *words)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         return done.stdout
 
@@ -293,6 +293,22 @@ def test_an_environment_that_was_copied_is_read_without_variables(
     packages = yaml.safe_load(asked("config", "get", "packages"))["packages"]
     # Of the site, and of what it says of the option.
     assert packages["gcc"]["externals"] and packages["ucx"]["externals"]
+
+    # What Spack finds on this machine is the environment's, beside it or in it, and never the
+    # checkout's, which may be somebody else's.
+    made = standalone.write(PROJECT, "mpich-4.0.2-spack", "", tmp_path / "made")
+    shutil.copy(made, copied)
+    text, checkout = made.read_text(), sorted((PROJECT / "spack_repo/found").iterdir())
+    for folder in (made.parent, copied):
+        assert "gcc@" in asked("compiler", "find", folder=folder)
+    assert (made.parent / "found/packages.yaml").is_file() and made.read_text() == text
+    assert yaml.safe_load((copied / "spack.yaml").read_text())["spack"]["packages"]["gcc"]
+    assert sorted((PROJECT / "spack_repo/found").iterdir()) == checkout
+    links = set((PROJECT / "benchmarks").glob("build-*"))
+    asked("concretize")
+    asked("stage", "wyeast-benchmarks")
+    assert set((PROJECT / "benchmarks").glob("build-*")) == links
+    assert [path.is_symlink() for path in (made.parent / "found").glob("build-*")] == [True]
 
 
 #: What of the checkout plain Spack reads and may write to.

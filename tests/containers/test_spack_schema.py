@@ -45,11 +45,11 @@ def renamed(mapping: Any, old: str, new: str) -> None:
         ("environment", lambda d: d["spack"]["include"][0].update(optional=True)),
         ("environment", lambda d: d["spack"]["definitions"][0].pop("when")),
         ("environment", lambda d: d["spack"]["definitions"][0].update(mpi=["openmpi@5"])),
-        ("environment", lambda d: d["spack"]["packages"]["all"].update(requires=["target=x"])),
         ("environment", lambda d: d["spack"].update(view=True)),
         ("site", lambda d: renamed(d["packages"]["gcc"], "buildable", "buildabel")),
         ("site", lambda d: renamed(d["packages"]["gcc"]["externals"][0], "prefix", "path")),
         ("site", lambda d: d["packages"]["cmake"]["externals"][0].update(spec="cmake")),
+        ("site", lambda d: d["packages"]["all"].update(requires=["target=x"])),
         ("site", lambda d: renamed(d, "packages", "package")),
     ],
 )
