@@ -15,14 +15,22 @@ there is none after the container's own. Run as `python -IS`, before each contai
 takes no more of the standard library than it must, which would be most of its time.
 """
 
+from __future__ import annotations
+
 import ctypes
 import errno
 import os
 import pwd
 import stat
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+#: As a type checker sees it: `typing` would take as long as all else that is imported.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+#: The C library, for what Python has no function for.
+LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
 #: What a mount keeps when it becomes read-only, by its name in the kernel's list.
@@ -64,8 +72,7 @@ def _checked(result: int, path: str) -> None:
 def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
     """Mount as the kernel's function does; raises OSError with the target."""
     words = (os.fsencode(source), os.fsencode(target), kind.encode() or None)
-    libc = ctypes.CDLL(None, use_errno=True)
-    _checked(libc.mount(*words, ctypes.c_ulong(flags), data.encode() or None), target)
+    _checked(LIBC.mount(*words, ctypes.c_ulong(flags), data.encode() or None), target)
 
 
 def own_namespace(further: int = 0) -> None:
@@ -74,11 +81,11 @@ def own_namespace(further: int = 0) -> None:
     With `further` it is in one in any case, below which there may be so many: the first is the
     container's.
     """
-    libc, ids = ctypes.CDLL(None, use_errno=True), {"uid": os.geteuid(), "gid": os.getegid()}
+    ids = {"uid": os.geteuid(), "gid": os.getegid()}
     # Else a container could have none, and no program in it has one.
     is_limited = further > 0 and setting(FOR_ALL_USERS) != "0"
-    if is_limited or libc.unshare(CLONE_NEWNS):
-        _checked(libc.unshare(CLONE_NEWUSER | CLONE_NEWNS), "a mount namespace")
+    if is_limited or LIBC.unshare(CLONE_NEWNS):
+        _checked(LIBC.unshare(CLONE_NEWUSER | CLONE_NEWNS), "a mount namespace")
         told = {"setgroups": "deny", **{f"{one}_map": f"{is_} {is_} 1" for one, is_ in ids.items()}}
         for name, text in told.items():
             with open(f"/proc/self/{name}", "w") as file:

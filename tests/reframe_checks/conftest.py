@@ -42,7 +42,8 @@ case "$*" in
     *--env=PLAY=*) play=${*##*--env=PLAY=}; play=plays/${play%% *}/ ;;
 esac
 of() {
-    if [ -e "$STAND_IN/$play$1" ]; then echo "$STAND_IN/$play$1"; else echo "$STAND_IN/$1"; fi
+    file=$STAND_IN/$play$1
+    [ -e "$file" ] || file=$STAND_IN/$1
 }
 case "$1" in
     --version) cat "$STAND_IN/apptainer.version" ;;
@@ -50,21 +51,23 @@ case "$1" in
     *) cd work || exit
        case "$*" in
            *hpl_dat*) exit 0 ;;
-           *preflight*) for number in 0 1; do
-                   cp "$(of environment)" environment_of_rank.$number
-                   cp "$(of environment)" environment_of_container.$number
-               done
-               cat "$(of preflight.out)"
-               [ ! -f "$(of preflight.err)" ] || { cat "$(of preflight.err)" >&2; exit 1; } ;;
-           *NPmpi*) file=${*##* -o }
-                    [ ! -f "$(of netpipe.out)" ] || cp "$(of netpipe.out)" "${file%% *}"
-                    cat "$(of netpipe.stdout)"; exit $(cat "$(of netpipe.code)") ;;
-           *IMB-MPI1*) cat "$(of imb.stdout)" ;;
-           */bin/true) exit $(cat "$(of container_code)") ;;
-           *) [ ! -f "$(of profile.jsonl)" ] || cp "$(of profile.jsonl)" profile.jsonl
+           *preflight*)
+               of environment
+               tee environment_of_rank.0 environment_of_rank.1 \
+                   environment_of_container.0 environment_of_container.1 <"$file" >/dev/null
+               of preflight.out; cat "$file"
+               of preflight.err; [ ! -f "$file" ] || { cat "$file" >&2; exit 1; } ;;
+           *NPmpi*) times=${*##* -o }
+                    of netpipe.out; [ ! -f "$file" ] || cp "$file" "${times%% *}"
+                    of netpipe.stdout; cat "$file"
+                    of netpipe.code; read -r code <"$file"; exit "$code" ;;
+           *IMB-MPI1*) of imb.stdout; cat "$file" ;;
+           */bin/true) of container_code; read -r code <"$file"; exit "$code" ;;
+           *) of profile.jsonl; [ ! -f "$file" ] || cp "$file" profile.jsonl
               [ ! -f "$STAND_IN/boots_daemons" ] || date +%s.%N >lam_booted
-              sed "s/\\"NOW\\"/$(date +%s.%6N)/g" "$(of stdout)"
-              cat "$(of stderr)" >&2; exit $(cat "$(of code)") ;;
+              of stdout; sed "s/\\"NOW\\"/$(date +%s.%6N)/g" "$file"
+              of stderr; [ ! -s "$file" ] || cat "$file" >&2
+              of code; read -r code <"$file"; exit "$code" ;;
        esac ;;
 esac
 """
