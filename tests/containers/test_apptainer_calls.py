@@ -136,8 +136,10 @@ def test_what_runs_of_an_image_is_started_apart() -> None:
     found = []
     for name, tree in sources():
         for function in ast.walk(tree):
+            if not isinstance(function, ast.FunctionDef):
+                continue
             calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
-            if isinstance(function, ast.FunctionDef) and any(
+            if any(
                 called(node) in ("call", "command") and first_word(node) == "exec" for node in calls
             ):
                 found += [
