@@ -201,7 +201,6 @@ def test_a_lock_is_had_when_what_a_dead_holder_has_started_begins(
             os.killpg(one.pid, signal.SIGKILL)
 
 
-AS_ROOT = [] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user"]
 #: Tries to have a lock that is held, and would wait for longer than a test has.
 TRIES = """
 import sys
@@ -215,13 +214,14 @@ except locks.LockHeld as error:
 """
 
 
+@needs_root
 def test_who_is_in_another_namespace_is_not_taken_for_dead(tmp_path: Path) -> None:
     """The kernel lists neither: not who has died, nor who cannot be seen from where it is asked."""
     lock = tmp_path / "locks" / "machine"
     with exclusive(lock, "one outside"):
         done = run(
-            [*AS_ROOT, "unshare", "--pid", "--kill-child", "--mount-proc", sys.executable, "-c",
-             TRIES, str(lock)],
+            ["unshare", "--pid", "--kill-child", "--mount-proc", sys.executable, "-c", TRIES,
+             str(lock)],
             cwd=PROJECT, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "one outside\n", "")

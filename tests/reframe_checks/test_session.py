@@ -243,7 +243,7 @@ def test_a_launch_beyond_its_time_is_kept_as_failed(stand_in: StandIn) -> None:
     script = stand_in.root / "bin" / "apptainer"
     text = script.read_text()
     script.write_text(
-        text.replace("           *) [ !", "           *pingpong*) sleep 60 ;;\n           *) [ !")
+        text.replace("           *) of ", "           *pingpong*) sleep 60 ;;\n           *) of ")
     )
     assert script.read_text() != text
     outcome = stand_in.run("-S", "PointToPoint.time_limit=2s")
@@ -593,8 +593,8 @@ def test_a_proof_that_failed_is_tried_again_in_the_next_round_of_a_session(
     )
     script = stand_in.root / "bin" / "apptainer"
     text = script.read_text()
-    once = '*preflight*) mkdir "$STAND_IN/once" 2>/dev/null || '
-    script.write_text(text.replace("*preflight*) ", once))
+    once = 'of environment; mkdir "$STAND_IN/once" 2>/dev/null ||\n'
+    script.write_text(text.replace("of environment\n", once))
     assert script.read_text() != text
     done = stand_in.run(then=(2,))
     state = state_of(stand_in)
