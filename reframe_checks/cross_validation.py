@@ -31,10 +31,14 @@ from reframe_checks.mixins.agreement import (
 from reframe_checks.mixins.compared_sweeps import FEWEST_ITERATIONS, SWEEPS, ComparedSweep
 from reframe_checks.mixins.cores import ranks_with_processors
 from reframe_checks.mixins.experiment import Experiment
+from reframe_checks.mixins.job_script import work_folder
 from reframe_checks.mixins.launching import CannotStart
 
 REASONS = Path(__file__).with_name("cross_validation.yaml")
 NETPIPE, IMB = "NPmpi", "IMB-MPI1"
+# IMB reads its sizes from this file: the option that takes a list came with 2021.9 only, and older
+# ones measure sizes of their own and end well.
+IMB_SIZES = "imb_sizes"
 #: What is compared, with IMB's name for it.
 OPERATIONS = {
     "pingpong": "PingPong",
@@ -197,14 +201,13 @@ class CrossValidation(Experiment):
         """Return IMB with the sizes, iterations and element type of ours."""
 
         def arguments(_: int) -> list[str]:
-            sizes = ",".join(str(size) for size in self.sizes() * self.trials())
             # It measures a size as often as it is named, and so it does a barrier.
             many = self.trials() if self.operation == "barrier" else 1
             names = [OPERATIONS[self.operation]] * many
             return [*names, "-npmin", str(self.num_tasks), "-iter", str(self.iterations()),
                     "-iter_policy", "off", "-zero_size", "off", "-sync", "on",
                     "-root_shift", "off", "-red_data_type", "double",
-                    *(["-msgsize", sizes] if self.operation != "barrier" else [])]  # fmt: skip
+                    *(["-msglen", IMB_SIZES] if self.operation != "barrier" else [])]  # fmt: skip
 
         def read(turn: int) -> dict[int, list[float]]:
             results = read_imb_output(self.stage(f"{IMB}.{turn}.stdout"))
@@ -227,6 +230,12 @@ class CrossValidation(Experiment):
     @run_before("run")
     def take_turns(self) -> None:
         """Have the other programs and ours started in turns; ours is the last, and is recorded."""
+        if self.operation != "barrier" and IMB in [other.name for other in self.foreign]:
+            lines = (f"{size}\n" for size in self.sizes() * self.trials())
+            self.stage(IMB_SIZES).write_text("".join(lines))
+            self.container_platform.inputs = (IMB_SIZES,)
+            # Over which it is mounted.
+            (work_folder(self.stagedir) / IMB_SIZES).touch()
         turns = []
         for turn in self.turns():
             for other in self.foreign:

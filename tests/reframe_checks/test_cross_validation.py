@@ -64,6 +64,23 @@ def test_agreement_passes_and_keeps_what_every_program_said(programs: StandIn) -
     assert {"NPmpi.1.out", "NPmpi.9.out", "IMB-MPI1.1.stdout", "IMB-MPI1.9.stderr"} <= kept
     assert {"pingpong.1.stdout", "pingpong.8.stdout", "agreement.json", "stdout"} <= kept
     assert found.read("NPmpi.9.out").decode() == netpipe()
+    # IMB is told its sizes by a file, as every release of it can be.
+    job = found.read("job.sh").decode()
+    assert "-msglen imb_sizes" in job and "destination=/rfm_workdir/imb_sizes,ro" in job
+    assert "-msgsize" not in job
+
+
+def test_imb_has_the_sizes_of_ours_as_often_as_they_are_timed(programs: StandIn) -> None:
+    """Where the container has them as a file of its working folder."""
+    script = programs.root / "bin" / "apptainer"
+    text = script.read_text()
+    seen = '*IMB-MPI1*) cat ../imb_sizes >"$STAND_IN/seen"; '
+    script.write_text(text.replace("*IMB-MPI1*) ", seen))
+    assert script.read_text() != text
+    outcome = programs.run(only=ONLY)
+    assert outcome.code == 0, outcome.text
+    asked = (programs.root / "seen").read_text().splitlines()
+    assert asked == [str(size) for size in SIZES] * TRIALS
 
 
 WRONG = [
