@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -74,15 +75,16 @@ class Lane:
             if any(word in path.read_text() for word in words)
         ]
 
-    def command(self, options: argparse.Namespace, record: Path) -> list[str]:
-        """Return what runs its tests and writes their outcomes into a file."""
+    def command(self, options: argparse.Namespace, record: Path, folder: Path) -> list[str]:
+        """Return what runs its tests in a folder and writes their outcomes into a file."""
         marks = self.marks if options.long else f"({self.marks}) and not long"
         python = [sys.executable, "-m", *(["coverage", "run", "-m"] if options.long else [])]
         shared_out = ["-n", str(cores() + self.beyond), f"--dist={self.shared_out}"]
         one_library = [] if options.long or options.tests else ["-p", "tests.one_library"]
         return [
             "nice", f"-n{self.niceness}", sys.executable, "-m", "tests.processes",
-            *python, "pytest", "-q", f"-m={marks}", f"--junitxml={record}",
+            *python, "pytest", "-q", f"-m={marks}",
+            f"--junitxml={record}", f"--basetemp={folder / self.name}",
             *one_library, *(shared_out if self.shared_out else []),
             *(options.tests or self.files()),
         ]  # fmt: skip
@@ -209,6 +211,31 @@ class Run:
     #: Times and exit code, by lane.
     taken: dict[str, Taken] = field(default_factory=dict)
     codes: dict[str, int] = field(default_factory=dict)
+    #: What removes the folders of tests.
+    removing: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def new_folder(self, lane: Lane) -> Path:
+        """Return a new folder for what a lane's tests write, which a link in the records names."""
+        folder = Path(tempfile.mkdtemp(prefix="wyeast-"))
+        (self.records / f"{lane.name}.{folder.name}").symlink_to(folder)
+        return folder
+
+    def remove_folders(self, lane: Lane) -> None:
+        """Begin to remove a lane's folders, and then their links: a killed run's are found again.
+
+        They are so many files that a disk takes minutes, for which the next lane would wait if
+        pytest removed them.
+        """
+        for link in self.records.glob(f"{lane.name}.wyeast-*"):
+            paths = [str(link.readlink()), str(link)]
+            remove = ["nice", "-n19", "rm", "-rf", "--one-file-system", *paths]
+            self.removing.append(subprocess.Popen(remove))
+
+    async def end_removing(self) -> None:
+        """Wait until all that is being removed is gone."""
+        while self.removing:
+            await asyncio.to_thread(self.removing[-1].wait)
+            self.removing.pop()
 
     def output(self, lane: Lane) -> Path:
         """Return the file for the output of a lane beside another."""
@@ -219,12 +246,15 @@ class Run:
         for lane in lanes:
             record = self.records / f"{lane.name}.xml"
             record.unlink(missing_ok=True)
+            # Those of a run whose tests failed, or that was killed.
+            self.remove_folders(lane)
+            folder = self.new_folder(lane)
             said = f", beside, with its output at the end; until then in {self.output(lane)}"
             print(f"lane {lane.name}{said if is_beside else ''}:", flush=True)
             began = time.monotonic()
             with self.output(lane).open("w") if is_beside else nullcontext() as file:
                 process = subprocess.Popen(
-                    lane.command(self.options, record),
+                    lane.command(self.options, record, folder),
                     cwd=PROJECT, env=self.environment, stdout=file, stderr=file,
                     start_new_session=True,
                 )  # fmt: skip
@@ -242,6 +272,8 @@ class Run:
             code = self.codes[lane.name] = process.returncode
             self.taken[lane.name] = Taken(time.monotonic() - began, busy)
             self.done += outcomes(lane.name, record, code)
+            if code in (0, NOTHING):
+                self.remove_folders(lane)
 
     async def stage(self, rows: Sequence[Sequence[Lane]]) -> None:
         """Run rows of lanes beside each other, the first with its output to the terminal.
@@ -252,6 +284,8 @@ class Run:
             for number in (signal.SIGTERM, signal.SIGHUP):
                 asyncio.get_running_loop().add_signal_handler(number, this.cancel)
         await asyncio.gather(*(self.row(row, number > 0) for number, row in enumerate(rows)))
+        # Beside a lane that measures there is nothing else.
+        await self.end_removing()
         for lane in (lane for row in rows[1:] for lane in row):
             print(f"lane {lane.name}:\n{self.output(lane).read_text()}", end="", flush=True)
 

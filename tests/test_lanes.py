@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,10 +119,17 @@ class Scripted(Lane):
 
     script: str = ""
 
-    def command(self, options: argparse.Namespace, record: Path) -> list[str]:
+    def command(self, options: argparse.Namespace, record: Path, folder: Path) -> list[str]:
         """Return what runs it."""
-        script = f"cd '{record.parent}'; {self.script}"
+        script = f"folder='{folder}'; cd '{record.parent}'; {self.script}"
         return [sys.executable, "-m", "tests.processes", "sh", "-c", script]
+
+
+@pytest.fixture(autouse=True)
+def own_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the folders that lanes make for their tests in the folder of this one."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
 
 
 def scripted(name: str, script: str, niceness: int = 0) -> Scripted:
@@ -148,6 +156,25 @@ def test_a_lane_that_stands_back_does_so_as_a_session(tmp_path: Path) -> None:
     asyncio.run(Run(argparse.Namespace(), tmp_path, {**os.environ}).stage(rows))
     nice, beside = ((tmp_path / name).read_text().split() for name in ("nice", "beside"))
     assert nice[1:] == ["nice", "5"] and beside[0] != nice[0]
+
+
+def test_what_a_lane_s_tests_have_written_goes_unless_one_has_failed(tmp_path: Path) -> None:
+    writes = 'mkdir -p "$folder/of a test/deep"; touch "$folder/of a test/file"; ls -d "$folder"'
+
+    def folders_after(*codes: int) -> set[str]:
+        lanes = [scripted(f"lane{k}", f"{writes}; exit {code}") for k, code in enumerate(codes)]
+        asyncio.run(Run(argparse.Namespace(), tmp_path, {**os.environ}).stage([lanes]))
+        links = [path for path in tmp_path.iterdir() if path.is_symlink()]
+        assert all((path / "of a test" / "file").exists() for path in links)
+        assert {path.readlink() for path in links} == set(tmp_path.glob("wyeast-*"))
+        return {path.name.partition(".")[0] for path in links}
+
+    assert folders_after(0, 1, 5) == {"lane1"}
+    # A lane's folder is there until the lane runs again.
+    assert folders_after(0) == {"lane1"}
+    assert folders_after(1, 1) == {"lane0", "lane1"}
+    assert len(list(tmp_path.glob("wyeast-*"))) == 2
+    assert folders_after(0, 0) == set()
 
 
 def await_file(name: str) -> str:

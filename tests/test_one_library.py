@@ -56,7 +56,7 @@ def test_only_make_test_of_everything_chooses(tmp_path: Path) -> None:
     for lane in LANES:
         for is_long, tests in ((False, []), (True, []), (False, ["tests/test_lanes.py"])):
             options = argparse.Namespace(long=is_long, tests=tests)
-            assert ("tests.one_library" in lane.command(options, tmp_path)) == (
+            assert ("tests.one_library" in lane.command(options, tmp_path, tmp_path)) == (
                 not is_long and not tests
             )
 

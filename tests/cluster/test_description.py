@@ -37,7 +37,7 @@ def test_slurm_knows_every_node(tmp_path: Path) -> None:
     text = slurm.configuration(describe(nodes="3"), tmp_path)
     assert text.count("NodeName=") == 3 and "NodeAddr=10.77.0.3" in text
     assert "DisableRootJobs=YES" in text and "JobRequeue=0" in text
-    assert "ScronParameters=enable" in text and "batch_sched_delay=0" in text
+    assert "ScronParameters=enable" in text and "batch_sched_delay=0,sched_interval=2" in text
 
 
 def test_grid_engine_has_a_queue_of_every_node_with_a_slot_a_core() -> None:
