@@ -153,6 +153,14 @@ static int read_counter(const library_counters *all, const counter *one, long lo
            number_of(one->type, memory, number);
 }
 
+/* Open MPI's components for PSM ask their device when a counter of theirs is allocated: a segmentation
+ * fault where it is not there, as with Debian's Open MPI on any other machine. */
+static int needs_its_device(const char *name)
+{
+    static const char of_psm[] = "mtl_psm";
+    return strncmp(name, of_psm, sizeof of_psm - 1) == 0;
+}
+
 /* Have a counter read from now on, where it is one number of the whole library. */
 static void add_counter(library_counters *all, int index)
 {
@@ -162,7 +170,7 @@ static void add_counter(library_counters *all, int index)
     MPI_T_enum known;
     if (MPI_T_pvar_get_info(index, next->name, &length, &verbosity, &class, &next->type, &known,
                             NULL, &described, &bind, &fixed, &always, &atomic) ||
-        bind != MPI_T_BIND_NO_OBJECT ||
+        bind != MPI_T_BIND_NO_OBJECT || needs_its_device(next->name) ||
         MPI_T_pvar_handle_alloc(all->session, index, NULL, &next->handle, &count))
         return;
     if (count == 1 && (always || MPI_T_pvar_start(all->session, next->handle) == MPI_SUCCESS) &&

@@ -147,6 +147,28 @@ def test_a_put_that_would_never_end_is_left_out(one: Built, tmp_path: Path, devi
     assert ('"method":"sendrecv"' in done.stdout) == (device == "nemesis")
 
 
+@pytest.mark.parametrize("name", ["mtl_psm2_rx_user_bytes", "pml_of_another_kind"])
+def test_counters_of_a_device_that_is_not_there_are_left_alone(
+    one: Built, tmp_path: Path, name: str
+) -> None:
+    """Debian's Open MPI ends with a segmentation fault when one of PSM's is allocated."""
+    preloaded = library(
+        one, tmp_path,
+        "#include <string.h>\n#include <stdlib.h>\n"
+        "int MPI_T_pvar_get_num(int *count) { *count = 1; return MPI_SUCCESS; }\n"
+        "int MPI_T_pvar_get_info(int i, char *name, int *length, int *verbosity, int *kind,\n"
+        "                        MPI_Datatype *type, MPI_T_enum *known, char *text, int *other,\n"
+        "                        int *bind, int *fixed, int *always, int *atomic)\n"
+        f'{{ strcpy(name, "{name}"); *length = (int)strlen(name) + 1; *verbosity = 0;\n'
+        "  *kind = MPI_T_PVAR_CLASS_COUNTER; *type = MPI_UNSIGNED_LONG; *known = MPI_T_ENUM_NULL;\n"
+        "  *bind = MPI_T_BIND_NO_OBJECT; *fixed = *always = *atomic = 1; return MPI_SUCCESS; }\n"
+        "int MPI_T_pvar_handle_alloc(MPI_T_pvar_session s, int i, void *o, MPI_T_pvar_handle *h,\n"
+        "                            int *count) { _Exit(9); }\n",
+    )  # fmt: skip
+    done = one.run("preflight", LD_PRELOAD=preloaded)
+    assert (done.returncode == 0) == name.startswith("mtl_psm"), (done.returncode, done.stderr)
+
+
 # Each call does what it should, and one byte of what a rank receives is another one.
 RECEIVED_WRONG = {
     "reduce-scatter-block-sum": "Reduce_scatter_block(const void *s, void *b, int n,"
