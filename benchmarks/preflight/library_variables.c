@@ -153,8 +153,8 @@ static int read_counter(const library_counters *all, const counter *one, long lo
            number_of(one->type, memory, number);
 }
 
-/* Open MPI's components for PSM ask their device when a counter of theirs is allocated: a segmentation
- * fault where it is not there, as with Debian's Open MPI on any other machine. */
+/* Open MPI's components for PSM ask their device when a counter of theirs is allocated, which is a
+ * segmentation fault where it is not there, as with Debian's Open MPI on most machines. */
 static int needs_its_device(const char *name)
 {
     static const char of_psm[] = "mtl_psm";

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import reframe as rfm
+from reframe.core.builtins import run_after
 from reframe.core.exceptions import SanityError
 
 from records.profile import FILE, impossible_time, lost_message, read_profile
@@ -16,6 +17,17 @@ class Profiled(rfm.RegressionTestPlugin):
     The image's `profiled` starts each rank's program with the library in it, so that neither a
     launcher nor a shell has it.
     """
+
+    @run_after("setup")
+    def leave_out_what_has_no_profile(self) -> None:
+        """Leave out programs in Fortran where what they call is not what a profile counts."""
+        check: Any = self
+        is_fortran = getattr(check, "is_official", bool)()
+        check.skip_if(
+            is_fortran and check.image.labels.family == "openmpi",
+            "Open MPI's functions for Fortran do not call those for C that a profile counts, and "
+            "NPB's own programs are in Fortran",
+        )
 
     def start_of(self, program: list[str]) -> Any:
         """Return how the ranks of a profiled program start."""

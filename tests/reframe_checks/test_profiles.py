@@ -1,5 +1,11 @@
 """Profiles that are not of the launch, lose messages or have impossible times are refused."""
 
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reframe_checks.mixins.profiled import Profiled
 from tests import packed
 from tests.analysis.models.test_profile import between, calls, of_rank, text_of
 from tests.reframe_checks.conftest import StandIn
@@ -73,3 +79,29 @@ def test_what_is_not_right(stand_in: StandIn) -> None:
 def test_a_program_that_dies_is_quoted(stand_in: StandIn) -> None:
     launch = profiled(stand_in, None, hpl()[:200], "xhpl: out of memory\n", code=1)
     assert launch["sentence"] == "xhpl ended with exit code 1: xhpl: out of memory"
+
+
+@pytest.mark.parametrize(
+    ("family", "is_official", "left_out"),
+    [("openmpi", True, True), ("openmpi", False, False), ("mpich", True, False)],
+)
+def test_what_open_mpi_s_fortran_calls_is_left_out(
+    family: str, is_official: bool, left_out: bool
+) -> None:
+    """NPB's own CG is in Fortran; our own is profiled with any MPI."""
+    asked: list[bool] = []
+
+    def skip_if(holds: bool, sentence: str) -> None:
+        asked.append(holds)
+        assert "Open MPI's functions for Fortran do not call those for C" in sentence
+
+    check: Any = SimpleNamespace(
+        is_official=lambda: is_official, skip_if=skip_if,
+        image=SimpleNamespace(labels=SimpleNamespace(family=family)),
+    )  # fmt: skip
+    Profiled.leave_out_what_has_no_profile(check)
+    assert asked == [left_out]
+    # What is no NPB is profiled as well.
+    del check.is_official
+    Profiled.leave_out_what_has_no_profile(check)
+    assert asked == [left_out, False]
