@@ -20,7 +20,7 @@ from cluster.description import (
     address_of,
 )
 from records.acting_user import give
-from records.mounts import _bind, cover, handle_of, mount, mount_points
+from records.mounts import bind, cover, handle_of, mount, mount_points
 
 FUSE_DEVICE = os.makedev(10, 229)
 
@@ -62,7 +62,7 @@ def own_sysfs() -> None:
     groups = Path("/sys/fs/cgroup")
     handle = handle_of(groups)
     mount("-t", "sysfs", "none", "/sys")
-    _bind(handle, groups)
+    bind(handle, groups)
     os.close(handle)
 
 
@@ -102,7 +102,7 @@ def own_usr(programs: Path, kept: list[Path]) -> None:
                 "of /usr, does not allow an overlay"
             ) from None
         for path, handle in handles.items():
-            _bind(handle, path)
+            bind(handle, path)
 
 
 def own_etc(cluster: Cluster, project: Path, homes: Path) -> None:

@@ -73,7 +73,7 @@ def cover(kept: list[Path], always: dict[Path, str]) -> None:
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.touch()
-            _bind(handle, path)
+            bind(handle, path)
 
 
 def handle_of(path: Path) -> int:
@@ -84,7 +84,7 @@ def handle_of(path: Path) -> int:
     return os.open(path, os.O_PATH)
 
 
-def _bind(handle: int, path: Path) -> None:
+def bind(handle: int, path: Path) -> None:
     """Show what a handle is of at a path."""
     # Not canonicalised: the name behind the handle would be that of the cover.
     mount("--no-canonicalize", "--rbind", f"/proc/{os.getpid()}/fd/{handle}", path)
