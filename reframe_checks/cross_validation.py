@@ -31,7 +31,6 @@ from reframe_checks.mixins.agreement import (
 from reframe_checks.mixins.compared_sweeps import FEWEST_ITERATIONS, SWEEPS, ComparedSweep
 from reframe_checks.mixins.cores import ranks_with_processors
 from reframe_checks.mixins.experiment import Experiment
-from reframe_checks.mixins.job_script import work_folder
 from reframe_checks.mixins.launching import CannotStart
 
 REASONS = Path(__file__).with_name("cross_validation.yaml")
@@ -234,8 +233,6 @@ class CrossValidation(Experiment):
             lines = (f"{size}\n" for size in self.sizes() * self.trials())
             self.stage(IMB_SIZES).write_text("".join(lines))
             self.container_platform.inputs = (IMB_SIZES,)
-            # Over which it is mounted.
-            (work_folder(self.stagedir) / IMB_SIZES).touch()
         turns = []
         for turn in self.turns():
             for other in self.foreign:

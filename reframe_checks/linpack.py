@@ -16,7 +16,7 @@ from reframe_checks.mixins import hpl_problem, node_memory
 from reframe_checks.mixins.cores import ranks_with_processors, site_here
 from reframe_checks.mixins.experiment import Experiment
 from reframe_checks.mixins.image import ROOT
-from reframe_checks.mixins.job_script import quoted, work_folder
+from reframe_checks.mixins.job_script import quoted
 from reframe_checks.mixins.recording import Suspect
 from reframe_checks.mixins.tiers import TIER, of_tier
 
@@ -154,8 +154,6 @@ class Linpack(Experiment):
         generate = platform.launch_command(self.stagedir)
         self.prerun_cmds = [f"{generate} >{INPUT} || exit $?", *self.prerun_cmds]
         self.container_platform.inputs = (INPUT,)
-        # Over which it is mounted.
-        (work_folder(self.stagedir) / INPUT).touch()
 
     def cell_parameters(self) -> dict[str, str | int]:
         """Return what identifies the cell."""

@@ -166,6 +166,9 @@ class QuotedApptainer(Apptainer):  # type: ignore[misc]
         mounts = [mount_option(str(work_folder(stagedir)), self.workdir)]
         mounts += [mount_option(f"{stagedir}/{name}", f"{self.workdir}/{name}", writable=False)
                    for name in self.inputs]  # fmt: skip
+        for name in self.inputs:
+            # Over which it is mounted.
+            (work_folder(stagedir) / name).touch()
         words = into_container(self.launch, self.variables)
         tmp, memory = "''", "''"
         if self.has_own_folders:
