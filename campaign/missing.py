@@ -9,6 +9,9 @@ from records.fold import LaunchState, State, refuse_another
 from records.kept import read_records, there
 from records.manifest import Manifest, RoundDone
 
+#: Of what a campaign does not lack: why an earlier attempt was lost, or it was left out, is known.
+MEASURED_OR_NOT_ASKED = ("recorded", "skipped")
+
 
 def state_of(campaign: Path, manifest: Manifest) -> State | None:
     """Return the state that a campaign's journal gives, or None if it has none, like older ones.
@@ -40,14 +43,18 @@ def is_open(state: State, manifest: Manifest) -> bool:
 
 
 def first_failure(campaign: Path) -> str | None:
-    """Return which launch failed first, or else is missing, and why; None if there is none."""
+    """Return which launch failed first, or else is missing, and why; None if there is none.
+
+    What was left out on purpose has a cause as well, and is neither.
+    """
     failed = [one for one in read_records(campaign) if one.outcome != "sound"]
     if failed:
         first = min(failed, key=lambda one: one.ended_utc)
         return f"{first.launch}: {first.sentence}"
     state = schedule.state_of(campaign)
-    causes = (f"{one.name}: {one.cause}" for one in (state.of(None) if state else ()) if one.cause)
-    return next(causes, None)
+    launches = state.of(None) if state else ()
+    lacks = (one for one in launches if one.cause and one.status not in MEASURED_OR_NOT_ASKED)
+    return next((f"{one.name}: {one.cause}" for one in lacks), None)
 
 
 def done_rounds(campaign: Path, manifest: Manifest) -> set[int]:

@@ -324,6 +324,21 @@ def test_what_failed_first_is_said_at_the_end(
     assert f"some checks failed or are missing, first {first}; see" in said
 
 
+def test_what_was_left_out_is_not_said_to_have_failed(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(concluding, "report", lambda *_: True)
+    plays = [{"leave out": "beta-1.0", "worse than a reference": True}, {}]
+    (root / "plays.json").write_text(json.dumps(plays))
+    assert campaigns.work(asked()) == 1
+    said = capsys.readouterr().err
+    [path] = (root / "runs").iterdir()
+    state = schedule.state_of(path)
+    assert state and state.recorded() == 6 and missing.first_failure(path) is None
+    assert "campaign: every launch is sound, but ReFrame did not pass all checks" in said
+    assert "share no memory" not in said
+
+
 #: Of cells that one image is enough for: the first one fails, and no other was asked.
 FAILED = {"asks": ["alpha-1.0"], "outcome": "failed"}
 
