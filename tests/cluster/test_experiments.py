@@ -58,26 +58,36 @@ def bandwidths_of(folder: Path, launch: str, which: str = "median") -> dict[int,
 STARTED = ("mpich-5.0.2", "lam-7.1.4")
 #: One whose ranks Slurm wires up, and one whose daemons stand on every node.
 BY_PMI, BY_DAEMONS = "openmpi-5.0.11", "lam-7.1.4"
-#: One suite of each check of communication; nightly campaigns have them all (docs/experiments.md).
-#: What uses no MPI is not measured with both, nor here what stays on a node.
-WITH_BOTH = f"({BY_PMI}|{BY_DAEMONS})$"
+WITH_BOTH = f"({BY_PMI}|{BY_DAEMONS})"
+#: One suite of each check of communication, and by which of both it is measured here, by turns;
+#: `make test-long` measures each with both, as nightly campaigns do (docs/experiments.md).
+#: What uses no MPI has none to differ by, and what stays on a node is not measured here.
 COMMUNICATION = {
-    "Collectives": f"suite=simplebench.*={WITH_BOTH}",
-    "Pairs": f"suite=(lbw|persistent|load)%.*={WITH_BOTH}",
-    "SomeToSome": f"={WITH_BOTH}",
-    "HaloExchange": f"suite=halo%.*={WITH_BOTH}",
-    "OneSided": f"={WITH_BOTH}",
-    "EchoTest": f"={WITH_BOTH}",
-    "RawNetwork": f"={BY_PMI}$",
-    "Emulation": f"={WITH_BOTH}",
-    "EagerLimit": f"limit=1024%.*={WITH_BOTH}",
-    "Mpptest": f"suite=strided%ranks_per_node=1%.*={WITH_BOTH}",
+    "Collectives": ("suite=simplebench.*", BY_PMI),
+    "Pairs": ("suite=(lbw|persistent|load)%.*", BY_DAEMONS),
+    "SomeToSome": ("", BY_PMI),
+    "HaloExchange": ("suite=halo%.*", WITH_BOTH),
+    "OneSided": ("", BY_DAEMONS),
+    "EchoTest": ("", BY_PMI),
+    "RawNetwork": ("", BY_PMI),
+    "Emulation": ("", BY_DAEMONS),
+    "EagerLimit": ("limit=1024%.*", BY_PMI),
+    "Mpptest": ("suite=strided%ranks_per_node=1%.*", BY_DAEMONS),
 }
-SHARED = "|".join([
-    "PointToPoint.*=Send/Recv", "Preflight", "PvmEcho",
-    f"StartUp.*ranks=4%.*=({'|'.join(STARTED)})$",
-    *(f"^{experiment}%.*{words}" for experiment, words in COMMUNICATION.items()),
-])  # fmt: skip
+WITHOUT_MPI = ("RawNetwork",)
+
+
+def checks(is_each_with_both: bool) -> str:
+    """Return the pattern of all that tests of this file look at together."""
+    communication = (
+        f"^{experiment}%.*{suite}="
+        f"{WITH_BOTH if is_each_with_both and experiment not in WITHOUT_MPI else by}$"
+        for experiment, (suite, by) in COMMUNICATION.items()
+    )
+    return "|".join([
+        "PointToPoint.*=Send/Recv", "Preflight", "PvmEcho",
+        f"StartUp.*ranks=4%.*=({'|'.join(STARTED)})$", *communication,
+    ])  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -110,14 +120,18 @@ class Shared:
         )
 
 
-@pytest.fixture(scope="module")
-def shared(running_cluster: Cluster) -> Iterator[Shared]:
+@pytest.fixture(
+    scope="module",
+    params=["by turns", pytest.param("each with both", marks=pytest.mark.long)],
+)
+def shared(running_cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Shared]:
     """Return a campaign of every implementation over the link, with one preflight of each."""
     wait_for(running_cluster.is_idle, 300, "an idle cluster")
     # No name by which a test's campaigns are removed after it.
     campaign = running_cluster.campaign(
-        "shared-by-tests", "--checks", SHARED, "--images", ",".join([*IMPLEMENTATIONS, PVM])
-    )
+        "shared-by-tests", "--checks", checks(request.param == "each with both"),
+        "--images", ",".join([*IMPLEMENTATIONS, PVM]),
+    )  # fmt: skip
     # Not the exit code: on a busy machine a rate may be below its reference, and the launch sound.
     campaign.end(3600)
     yield Shared(campaign)
@@ -202,7 +216,7 @@ def test_a_bandwidth_above_the_link_fails_the_preflight(cluster: Cluster) -> Non
 def test_what_mpi_and_the_container_cost_on_the_network_is_measured(cluster: Cluster) -> None:
     """Inside the image and outside it, by Slurm, and by launchers outside and inside."""
     table = cluster.execute(
-        f"cd {PROJECT} && {sys.executable} -m costs.network --rounds 2 --images mpich-5.0.2"
+        f"cd {PROJECT} && {sys.executable} -m costs.network --rounds 1 --images mpich-5.0.2"
     )
     rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| mpich-5.0.2")]
     assert [row[1].split(" (")[0] for row in rows] == [

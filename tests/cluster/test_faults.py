@@ -117,6 +117,15 @@ def restart_controller(cluster: Cluster) -> None:
     cluster.run("start-controller")
 
 
+def give_up(cluster: Cluster, node: int) -> None:
+    """Say that a node is lost, as a centre's health check does: of one, Slurm finds it out itself.
+
+    That takes it half a minute. What it then does with the job, and the node with Slurm, is alike.
+    """
+    words = f"scontrol update NodeName=node{node} State=DOWN Reason=unhealthy"
+    cluster.execute(words, user="root")
+
+
 def has_launched(campaign: Campaign, count: int) -> bool:
     return len(campaign.launches("PointToPoint")) >= count
 
@@ -149,10 +158,11 @@ def with_faults(cluster: Cluster, checkout: Checkout) -> Faults:
     hits: dict[str, Hit] = {}
     mending: list[str] = []
 
-    def end(*words: str, mend: str = "") -> None:
-        cluster.run(*words)
-        if mend:
-            mending[:] = [mend, words[1]]
+    def end(what: str, node: int, mend: str, is_told: bool = True) -> None:
+        cluster.run(what, str(node))
+        mending[:] = [mend, str(node)]
+        if is_told:
+            give_up(cluster, node)
 
     # By a launch's two nodes.
     what: dict[str, Callable[[int, int], object]] = {
@@ -160,9 +170,9 @@ def with_faults(cluster: Cluster, checkout: Checkout) -> Faults:
             "pkill -ABRT -x pingpong", user="root", node=other
         ),
         "hang": lambda batch, other: end_job_now(cluster),
-        "node": lambda batch, other: end("stop-node", str(other), mend="start-node"),
-        "link": lambda batch, other: end("cut-link", str(other), mend="mend-link"),
-        "batch": lambda batch, other: end("stop-node", str(batch), mend="start-node"),
+        "node": lambda batch, other: end("stop-node", other, "start-node", is_told=False),
+        "link": lambda batch, other: end("cut-link", other, "mend-link"),
+        "batch": lambda batch, other: end("stop-node", batch, "start-node"),
         "controller": lambda batch, other: restart_controller(cluster),
         "image": lambda batch, other: spoil(image),
     }
