@@ -16,9 +16,9 @@ from tests.cluster.conftest import PROJECT, Cluster, wait_for
 pytestmark = pytest.mark.cluster
 NAME = "test-driver"
 CHECKS = "PointToPoint.*=Send/Recv.*=short"
-#: Of a job, of which three quarters are to begin launches: less than five rounds take on a machine
+#: Of a job, of which three quarters are to begin launches: less than four rounds take on a machine
 #: with nothing else to do, each with its preflight, and more than a launch takes on a busy one.
-TIME_S, ROUNDS = 28.0, 5
+TIME_S, ROUNDS = 28.0, 4
 
 
 def campaigns() -> list[Path]:
