@@ -26,6 +26,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from tests import processes
 from tests.lanes import REALLY
 from tests.processes import MARK
 from tests.unmeasured import unmeasured
@@ -108,11 +109,16 @@ class Server:
             self.process.wait()
 
     def answer(self) -> int:
-        """Return the number that it says next; raise RuntimeError where it has ended."""
+        """Return the number that it says next; raise RuntimeError where it has ended.
+
+        With an exit code it says what its process took of the processors, which is no child of us.
+        """
         said = self.channel.recv(ANSWER)
         if not said:
             raise RuntimeError("what is to be forked has ended; its own message is above")
-        return int(said)
+        number, _, busy = said.partition(b" ")
+        processes.taken_apart_s += float(busy or 0)
+        return int(number)
 
     def begin(self, request: Request, files: Sequence[int], descriptors: Sequence[int]) -> int:
         """Have it fork a process with these files for its output; return which.
@@ -250,8 +256,9 @@ def serve(channel: socket.socket) -> list[int] | None:
         for one in descriptors:
             os.close(one)
         channel.send(str(pid).encode())
-        _, status = os.waitpid(pid, 0)
-        channel.send(str(os.waitstatus_to_exitcode(status)).encode())
+        _, status, usage = os.wait4(pid, 0)
+        busy = usage.ru_utime + usage.ru_stime
+        channel.send(f"{os.waitstatus_to_exitcode(status)} {busy:.6f}".encode())
 
 
 def load(module: str) -> None:
