@@ -271,16 +271,33 @@ def group_of(uid: int) -> int:
 
 
 def owner_of(path: Path) -> int:
-    """Return a path's owner: the first owner along it who is not root, else root."""
-    for way in (path.absolute(), path.resolve()):
-        for part in (*reversed(way.parents), way):
-            try:
-                uid = part.lstat().st_uid
-            except OSError:
-                break
-            if uid:
-                return uid
-    return 0
+    """Return a path's owner: the first owner along it who is not root, else root.
+
+    Root asks for each file that is opened: a path without a link is walked once.
+    """
+    way = path.absolute()
+    uid, is_straight = _first_owner_along(way)
+    if uid or (is_straight and ".." not in way.parts):
+        return uid
+    return _first_owner_along(path.resolve())[0]
+
+
+def _first_owner_along(way: Path) -> tuple[int, bool]:
+    """Return the first owner along a path who is not root, else root; and whether it has no link.
+
+    What is beyond what is missing, or may not be looked at, is nobody's.
+    """
+    place, is_straight = "", True
+    for part in way.parts:
+        place = os.path.join(place, part)
+        try:
+            found = os.lstat(place)
+        except OSError:
+            break
+        if found.st_uid:
+            return found.st_uid, is_straight
+        is_straight = is_straight and not stat.S_ISLNK(found.st_mode)
+    return 0, is_straight
 
 
 def become(uid: int, root: Path) -> None:

@@ -150,6 +150,9 @@ def harmless(text: str) -> str:
 def harmless_strings(data: Any) -> Any:
     """Return what a text of JSON holds with every string in it, keys too, harmless on one line."""
     if isinstance(data, str):
+        # As most are: nothing is in it that is looked for.
+        if data.isascii() and data.isprintable():
+            return data
         # Its own lines would look like ours.
         return harmless(re.sub(r"[\n\t]", " ", data))
     if isinstance(data, dict):

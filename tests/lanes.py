@@ -211,6 +211,8 @@ class Run:
     #: Times and exit code, by lane.
     taken: dict[str, Taken] = field(default_factory=dict)
     codes: dict[str, int] = field(default_factory=dict)
+    #: The folders of lanes that run, and of those of which a test failed, by lane.
+    kept: dict[str, Path] = field(default_factory=dict)
     #: What removes the folders of tests.
     removing: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -218,15 +220,18 @@ class Run:
         """Return a new folder for what a lane's tests write, which a link in the records names."""
         folder = Path(tempfile.mkdtemp(prefix="wyeast-"))
         (self.records / f"{lane.name}.{folder.name}").symlink_to(folder)
+        self.kept[lane.name] = folder
         return folder
 
     def remove_folders(self, lane: Lane) -> None:
         """Begin to remove a lane's folders, and then their links: a killed run's are found again.
 
-        They are so many files that a disk takes minutes, for which the next lane would wait if
-        pytest removed them.
+        It is not done beside tests: for minutes after so many files were deleted, ext4 without a
+        journal passes over each of them again for a new one, which takes ten times as long then.
         """
         for link in self.records.glob(f"{lane.name}.wyeast-*"):
+            if link.readlink() == self.kept.get(lane.name):
+                continue
             paths = [str(link.readlink()), str(link)]
             remove = ["nice", "-n19", "rm", "-rf", "--one-file-system", *paths]
             self.removing.append(subprocess.Popen(remove))
@@ -246,8 +251,6 @@ class Run:
         for lane in lanes:
             record = self.records / f"{lane.name}.xml"
             record.unlink(missing_ok=True)
-            # Those of a run whose tests failed, or that was killed.
-            self.remove_folders(lane)
             folder = self.new_folder(lane)
             said = f", beside, with its output at the end; until then in {self.output(lane)}"
             print(f"lane {lane.name}{said if is_beside else ''}:", flush=True)
@@ -273,7 +276,7 @@ class Run:
             self.taken[lane.name] = Taken(time.monotonic() - began, busy)
             self.done += outcomes(lane.name, record, code)
             if code in (0, NOTHING):
-                self.remove_folders(lane)
+                del self.kept[lane.name]
 
     async def stage(self, rows: Sequence[Sequence[Lane]]) -> None:
         """Run rows of lanes beside each other, the first with its output to the terminal.
@@ -285,6 +288,8 @@ class Run:
                 asyncio.get_running_loop().add_signal_handler(number, this.cancel)
         await asyncio.gather(*(self.row(row, number > 0) for number, row in enumerate(rows)))
         # Beside a lane that measures there is nothing else.
+        for lane in (lane for row in rows for lane in row):
+            self.remove_folders(lane)
         await self.end_removing()
         for lane in (lane for row in rows[1:] for lane in row):
             print(f"lane {lane.name}:\n{self.output(lane).read_text()}", end="", flush=True)

@@ -24,6 +24,9 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 MARK = "WYEAST_TESTED_BY"
 #: How often what is left is looked for until nothing is: one that is killed may be starting more.
 MOST_LOOKS = 200
+#: Seconds of the processors that are a test's own, of processes for which another one waited
+#: (tests/reframe_checks/forked.py).
+taken_apart_s = 0.0
 
 
 def become_subreaper() -> None:

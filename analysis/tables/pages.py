@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,13 @@ def digest_for_policy(text: str) -> str:
 SHARED = Path(__file__).parent / "templates"
 
 
+@cache
 def page_environment(module: str, **filters: Callable[..., Any]) -> jinja2.Environment:
     """Return the environment in which the pages of a module are rendered, from the file that it is.
 
     Its templates are in a folder beside it; they extend the page that all share. What is Markdown
-    is not escaped: it has a filter for that.
+    is not escaped: it has a filter for that. A process has one for a module, since compiling the
+    templates takes longer than most pages do.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([Path(module).parent / "templates", SHARED]),

@@ -1,8 +1,9 @@
 """Programs of Python in processes forked from one that has loaded what they import already.
 
 ReFrame's command line is one: loading it takes half of the processor time of a start, and tests
-start it hundreds of times. What is loaded beforehand asks nothing of its environment, and starts no
-thread; our own checks and what they import do ask, and are loaded by each process for itself.
+start it hundreds of times. What is loaded beforehand asks its environment for nothing of ours, and
+starts no thread; our own checks ask for their checkout and their campaign, and are loaded by each
+process for itself.
 Everything else is as in a process of its own: environment, folder, files, umask, processors, exit
 code. `make test-long` starts each really.
 """
@@ -25,7 +26,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from unittest import mock
 
+from tests import processes
 from tests.lanes import REALLY
 from tests.processes import MARK
 from tests.unmeasured import unmeasured
@@ -37,15 +40,21 @@ MODULE = "reframe_checks.bin.guards"
 #: What is loaded before a module is forked, by that.
 LOADED = {
     MODULE: (
-        "reframe.core.schedulers.local", "reframe.frontend.cli", "records.disturbance",
-        "records.program_output", "records.proof", "records.schedule",
+        "reframe.core.schedulers.flux", "reframe.core.schedulers.local",
+        "reframe.core.schedulers.lsf", "reframe.core.schedulers.oar",
+        "reframe.core.schedulers.pbs", "reframe.core.schedulers.sge",
+        "reframe.core.schedulers.slurm", "reframe.frontend.cli", "containers.sif_objects",
+        "containers.table", "records.disturbance", "records.node_ailments",
+        "records.program_output", "records.proof", "records.references", "records.schedule",
+        "records.start_up", "site_configs.processor", "site_configs.references_file",
+        "site_configs.site_file",
     ),
     "tests.campaign.played_reframe": (
         "records.budget", "records.schedule", "tests.whole_records",
     ),
 }  # fmt: skip
-#: Rooms that ask their environment, when they are loaded, for what checkout and campaign to use.
-ASKING = ("campaign", "containers", "reframe_checks", "site_configs")
+#: What variables of ours begin with, of which nothing that is loaded beforehand may depend.
+OURS = ("WYEAST_", "RFM_", "SITE", "TIER")
 #: What Python and C libraries ask when they begin.
 ASKED_AT_BEGIN = ("PYTHON", "LC_", "LANG", "MALLOC_", "LD_")
 #: The most bytes of an answer, and how many descriptors a request has at most.
@@ -108,11 +117,16 @@ class Server:
             self.process.wait()
 
     def answer(self) -> int:
-        """Return the number that it says next; raise RuntimeError where it has ended."""
+        """Return the number that it says next; raise RuntimeError where it has ended.
+
+        With an exit code it says what its process took of the processors, which is no child of us.
+        """
         said = self.channel.recv(ANSWER)
         if not said:
             raise RuntimeError("what is to be forked has ended; its own message is above")
-        return int(said)
+        number, _, busy = said.partition(b" ")
+        processes.taken_apart_s += float(busy or 0)
+        return int(number)
 
     def begin(self, request: Request, files: Sequence[int], descriptors: Sequence[int]) -> int:
         """Have it fork a process with these files for its output; return which.
@@ -250,18 +264,27 @@ def serve(channel: socket.socket) -> list[int] | None:
         for one in descriptors:
             os.close(one)
         channel.send(str(pid).encode())
-        _, status = os.waitpid(pid, 0)
-        channel.send(str(os.waitstatus_to_exitcode(status)).encode())
+        _, status, usage = os.wait4(pid, 0)
+        busy = usage.ru_utime + usage.ru_stime
+        channel.send(f"{os.waitstatus_to_exitcode(status)} {busy:.6f}".encode())
 
 
 def load(module: str) -> None:
     """Load what needs no environment; raise RuntimeError where that is not all, or has threads."""
-    for name in LOADED[module]:
-        importlib.import_module(name)
-    asking = [name for name in sys.modules if name.partition(".")[0] in ASKING]
+    asked = set[str]()
+    kept = type(os.environ).__getitem__
+
+    def noted(environment: os._Environ[str], name: str) -> str:
+        asked.add(name)
+        return kept(environment, name)
+
+    with mock.patch.object(type(os.environ), "__getitem__", noted):
+        for name in LOADED[module]:
+            importlib.import_module(name)
+    ours = sorted(name for name in asked if name.startswith(OURS))
     threads = len(os.listdir("/proc/self/task"))
-    if asking or threads > 1:
-        raise RuntimeError(f"not to be forked: {threads} threads, and loaded were {asking}")
+    if ours or threads > 1:
+        raise RuntimeError(f"not to be forked: {threads} threads, and asked for was {ours}")
     # What is there stays: looking through it would only copy its pages.
     gc.collect()
     gc.freeze()

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -72,3 +73,15 @@ def test_it_has_the_environment_processors_and_descriptors_of_who_asks(stand_in:
     assert environment.items() <= found.items() and MARK not in found
     assert (processors, path) == ([processor], str(forked.PROJECT))
     assert (mask, words, message, threads) == (0o27, arguments, "told", 1)
+
+
+def test_nothing_that_asks_for_its_checkout_is_loaded_beforehand() -> None:
+    load = (
+        "from tests.reframe_checks import forked; "
+        "forked.LOADED['asking'] = ('containers.apptainer',); forked.load('asking')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", load], cwd=forked.PROJECT, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and "asked for was ['WYEAST_ROOT']" in done.stderr, done.stderr

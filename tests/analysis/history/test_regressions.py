@@ -158,7 +158,7 @@ def test_oversubscribed_cells_are_not_judged(runs: Path, history: bool) -> None:
     new = campaign(runs, 7, 0.5, rounds=4)
     for path in runs.glob("*/launches/*PointToPoint*/launch.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"oversubscribed": True}))
-    old = next(runs.glob("*000000Z-local-nightly"))
+    old = min(runs.glob("*000000Z-local-nightly"))
     done = analysis("regress", str(new), "--against", "history" if history else str(old),
                     "--runs", str(runs))  # fmt: skip
     assert done.returncode == 3 and done.stdout.count("regression: Linpack") == 2
@@ -180,7 +180,7 @@ def test_what_was_judged_and_waits_now_is_said(runs: Path, history: bool) -> Non
     new = campaign(runs, 7, 1.0, rounds=4)
     for path in runs.glob("*/launches/*PointToPoint*/launch.json"):
         with_more_ranks(path, 0.5 if new in path.parents else 1e-7)
-    old = next(runs.glob("*000000Z-local-nightly"))
+    old = min(runs.glob("*000000Z-local-nightly"))
     junit = runs.parent / "junit.xml"
     done = analysis("regress", str(new), "--against", "history" if history else str(old),
                     "--runs", str(runs), "--junit", str(junit))  # fmt: skip
@@ -216,7 +216,7 @@ def runs(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("factor", "code"), [(1.0, 0), (1.2, 0), (0.8, 3)])
 @pytest.mark.parametrize("history", [True, False])
 def test_exit_codes(runs: Path, factor: float, code: int, history: bool) -> None:
-    old = next(runs.glob("*000000Z-local-nightly"))
+    old = min(runs.glob("*000000Z-local-nightly"))
     new = campaign(runs, 7, factor, rounds=4)
     junit = runs.parent / "junit.xml"
     done = analysis("regress", str(new), "--against", "history" if history else str(old),
