@@ -211,36 +211,32 @@ class Run:
     #: Times and exit code, by lane.
     taken: dict[str, Taken] = field(default_factory=dict)
     codes: dict[str, int] = field(default_factory=dict)
-    #: The folders of lanes that run, and of those of which a test failed, by lane.
-    kept: dict[str, Path] = field(default_factory=dict)
-    #: What removes the folders of tests.
-    removing: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    #: Folders of lanes that run, and of those of which a test failed: until they have run again.
+    kept: set[Path] = field(default_factory=set)
 
     def new_folder(self, lane: Lane) -> Path:
         """Return a new folder for what a lane's tests write, which a link in the records names."""
         folder = Path(tempfile.mkdtemp(prefix="wyeast-"))
         (self.records / f"{lane.name}.{folder.name}").symlink_to(folder)
-        self.kept[lane.name] = folder
+        self.kept.add(folder)
         return folder
 
-    def remove_folders(self, lane: Lane) -> None:
-        """Begin to remove a lane's folders, and then their links: a killed run's are found again.
+    def remove_folders(self) -> subprocess.Popen[bytes]:
+        """Begin to remove the lanes' folders, and then their links, by a process that outlives us.
 
-        It is not done beside tests: for minutes after so many files were deleted, ext4 without a
-        journal passes over each of them again for a new one, which takes ten times as long then.
+        Of those that were run, earlier runs' too, which were killed or failed. There are so many
+        files that it takes minutes, for which nobody needs to wait. Not beside tests: for minutes
+        after so many files were deleted, ext4 without a journal passes over each of them again for
+        a new one.
         """
-        for link in self.records.glob(f"{lane.name}.wyeast-*"):
-            if link.readlink() == self.kept.get(lane.name):
-                continue
-            paths = [str(link.readlink()), str(link)]
-            remove = ["nice", "-n19", "rm", "-rf", "--one-file-system", *paths]
-            self.removing.append(subprocess.Popen(remove))
-
-    async def end_removing(self) -> None:
-        """Wait until all that is being removed is gone."""
-        while self.removing:
-            await asyncio.to_thread(self.removing[-1].wait)
-            self.removing.pop()
+        links = [link for lane in self.codes for link in self.records.glob(f"{lane}.wyeast-*")]
+        gone = [link for link in links if link.readlink() not in self.kept]
+        paths = [str(path) for link in gone for path in (link.readlink(), link)]
+        remove = ["nice", "-n19", "rm", "-rf", "--one-file-system", *paths]
+        null = subprocess.DEVNULL
+        return subprocess.Popen(
+            remove, stdin=null, stdout=null, stderr=null, start_new_session=True
+        )
 
     def output(self, lane: Lane) -> Path:
         """Return the file for the output of a lane beside another."""
@@ -276,7 +272,7 @@ class Run:
             self.taken[lane.name] = Taken(time.monotonic() - began, busy)
             self.done += outcomes(lane.name, record, code)
             if code in (0, NOTHING):
-                del self.kept[lane.name]
+                self.kept.remove(folder)
 
     async def stage(self, rows: Sequence[Sequence[Lane]]) -> None:
         """Run rows of lanes beside each other, the first with its output to the terminal.
@@ -287,10 +283,6 @@ class Run:
             for number in (signal.SIGTERM, signal.SIGHUP):
                 asyncio.get_running_loop().add_signal_handler(number, this.cancel)
         await asyncio.gather(*(self.row(row, number > 0) for number, row in enumerate(rows)))
-        # Beside a lane that measures there is nothing else.
-        for lane in (lane for row in rows for lane in row):
-            self.remove_folders(lane)
-        await self.end_removing()
         for lane in (lane for row in rows[1:] for lane in row):
             print(f"lane {lane.name}:\n{self.output(lane).read_text()}", end="", flush=True)
 
@@ -335,6 +327,7 @@ def main() -> int:
     if options.long:
         subprocess.run([*coverage, "combine", "-q"], cwd=PROJECT, check=True)
         subprocess.run([*coverage, "report"], cwd=PROJECT, check=True)
+    run.remove_folders()
     print("\n".join(summary(run.done, run.taken, time.monotonic() - began)))
     # A lane without tests is none that passed, unless only some tests were asked for.
     codes = list(run.codes.values())

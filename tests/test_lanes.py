@@ -163,14 +163,16 @@ def test_what_a_lane_s_tests_have_written_goes_unless_one_has_failed(tmp_path: P
 
     def folders_after(*codes: int) -> set[str]:
         lanes = [scripted(f"lane{k}", f"{writes}; exit {code}") for k, code in enumerate(codes)]
-        asyncio.run(Run(argparse.Namespace(), tmp_path, {**os.environ}).stage([lanes]))
+        run = Run(argparse.Namespace(), tmp_path, {**os.environ})
+        asyncio.run(run.stage([lanes]))
+        assert run.remove_folders().wait() == 0
         links = [path for path in tmp_path.iterdir() if path.is_symlink()]
         assert all((path / "of a test" / "file").exists() for path in links)
         assert {path.readlink() for path in links} == set(tmp_path.glob("wyeast-*"))
         return {path.name.partition(".")[0] for path in links}
 
     assert folders_after(0, 1, 5) == {"lane1"}
-    # A lane's folder is there until the lane runs again.
+    # A lane's folder is there until the lane has run again.
     assert folders_after(0) == {"lane1"}
     assert folders_after(1, 1) == {"lane0", "lane1"}
     assert len(list(tmp_path.glob("wyeast-*"))) == 2

@@ -12,11 +12,19 @@ from analysis.comparison.verdict import Verdict, correct
 from inference.intervals import (
     holm,
     independent_ratio,
+    median,
     median_interval,
     paired_ratio,
 )
 
 VALUES = st.lists(st.floats(1e-9, 1e9), min_size=1, max_size=40)
+
+
+@given(st.lists(st.floats(), min_size=1, max_size=60))
+def test_the_median_of_few_values_is_that_of_many(values: list[float]) -> None:
+    """As numpy has it, which takes an array."""
+    with numpy.errstate(all="ignore"):
+        numpy.testing.assert_equal(abs(median(values)), abs(float(numpy.median(values))))
 
 
 @given(VALUES)
