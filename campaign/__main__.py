@@ -164,8 +164,8 @@ def why_not_passed(campaign: Path) -> str:
             "the report's list of what was left out"
         )
     return (
-        "every launch is sound, but ReFrame did not pass all checks, as where one is worse than "
-        f"its reference; see {campaign / 'reframe'}"
+        "every launch is sound, but some checks failed in ReFrame, for instance because one is "
+        f"worse than its reference; see {campaign / 'reframe'}"
     )
 
 

@@ -73,7 +73,7 @@ def drive(options: argparse.Namespace, own: str, began: float) -> int:
     try:
         following = next_job()
     except CampaignError as error:
-        print(f"driver: {error}; asked for once more at the end", file=sys.stderr)
+        print(f"driver: {error}; it will be requested again at the end", file=sys.stderr)
     try:
         code = when_free(lambda: go_on(campaign.name, site), until)
     except TimeIsOver as over:

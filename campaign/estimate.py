@@ -110,8 +110,8 @@ def expected_share(root: Path, wanted: Work, budget_s: float, all_pairs: bool = 
     if share is None:
         return ""
     return (
-        f"; it probably decides {share:.0%} of the compared series, if they differ and vary as "
-        "they did then"
+        f"; it will probably decide {share:.0%} of the compared series, if they differ and vary "
+        "as they did then"
     )
 
 
@@ -120,8 +120,8 @@ def enough_for(root: Path, wanted: Work, budget_s: float, besides: str | None = 
     found = last_round_like(root, wanted, besides)
     if not found:
         return (
-            f"a budget of {duration(budget_s)}; what it is enough for will be known after the "
-            "first round, since no similar campaign was measured here; that round takes the most "
+            f"a budget of {duration(budget_s)}; what it allows will be known after the first "
+            "round, since no similar campaign was measured here; that round takes the most "
             "important cells first"
         )
     seconds, name = found

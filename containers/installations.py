@@ -123,8 +123,8 @@ def of_site(root: Path, site: Mapping[str, Any], name: str) -> Installation:
     if not is_installation(name) or not isinstance(entry, Mapping):
         known = ", ".join(f"{one}{NAMED}" for one in own) or "none"
         raise InstallationError(
-            f"{name} is no installation that `installations` of the site's file names; it names "
-            f"{known}"
+            f"{name} is not an installation that `installations` of the site's file names; it "
+            f"names {known}"
         )
     folder, mpiexec = Path(entry["prefix"]) / "bin", entry.get("mpiexec")
     image = _as_packed(root, name, entry)
@@ -149,12 +149,12 @@ def of_site(root: Path, site: Mapping[str, Any], name: str) -> Installation:
         )
     if not is_ours:
         raise InstallationError(
-            f"{name}: {folder / FIRST} is no program of this machine ({os.uname().machine}): give "
-            "the prefix of programs that were compiled for it"
+            f"{name}: {folder / FIRST} is not a program of this machine ({os.uname().machine}): "
+            "give the prefix of programs that were compiled for it"
         )
     if mpiexec and not os.access(mpiexec, os.X_OK):
         raise InstallationError(
-            f"{name}: {mpiexec}, which `mpiexec` names, is no program that can be started here"
+            f"{name}: {mpiexec}, which `mpiexec` names, is not a program that can be started here"
         )
     return found
 

@@ -57,7 +57,7 @@ def fit(sizes_bytes: Sequence[int], one_way_s: Sequence[float]) -> LatencyBandwi
     if len(sizes_bytes) != len(one_way_s):
         raise ValueError(f"{len(sizes_bytes)} sizes have {len(one_way_s)} times")
     if len(set(sizes_bytes)) < FEWEST_SIZES:
-        raise ValueError(f"{len(set(sizes_bytes))} message size(s): a line needs at least two")
+        raise ValueError(f"a line needs at least two message sizes, not {len(set(sizes_bytes))}")
     if min(sizes_bytes) < 0 or not all(math.isfinite(time) and time > 0 for time in one_way_s):
         raise ValueError("a size or a time is no message's")
     points = sorted(zip(sizes_bytes, one_way_s, strict=True))

@@ -19,7 +19,7 @@ from inference.intervals import CONFIDENCE, Interval
 #: A standard error below this part of its mean is rounding of equal launches, not noise: programs
 #: print ten digits, and a fit multiplies the rounding of double precision.
 ROUNDING = 1e-9
-AGREE = "“launches agree”: to the last digit, so that no spread is seen and no interval given."
+AGREE = "“launches agree”: to the last digit, so there is no spread and no interval."
 
 
 @dataclass(frozen=True)

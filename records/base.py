@@ -224,7 +224,7 @@ class Header(HeaderFacts):
         if not isinstance(data, dict) or data.get("format") != "wyeast-records-1":
             return data
         if "mpi_wtime" in data:
-            raise ValueError("mpi_wtime is no key of wyeast-records-1")
+            raise ValueError("mpi_wtime is not a key of wyeast-records-1")
         return {**data, "mpi_wtime": None}
 
 

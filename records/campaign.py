@@ -16,6 +16,7 @@ from records.archive import BundleError
 from records.base import CampaignError, RecordError
 from records.budget import awaits_test, left_out
 from records.causes import one_line
+from records.counting import how_many
 from records.digests import LaunchFiles
 from records.files import read_json
 from records.fold import State, changed_manifest, refuse_another
@@ -360,7 +361,9 @@ def unmeasured(
         sentence = "missing: its budget is not used up; RESUME measures what is still open"
         found.append(LeftOut(path.name, sentence))
     if others := left_out(state):
-        sentence = f"the budget had no room for {len(others)} cell(s): {', '.join(others)}"
+        sentence = (
+            f"the budget had no room for {how_many(len(others), 'cell')}: {', '.join(others)}"
+        )
         found.append(LeftOut(path.name, sentence))
     if state.stopped:
         found.append(LeftOut(path.name, f"stopped: {state.stopped}"))

@@ -14,8 +14,8 @@ from typing import NoReturn
 #: argparse's own words, and ours.
 PLAINLY = (
     (re.compile(r"^argument (?:\S+/)?-*([\w-]+): "), r"\1: "),
-    (re.compile(r"invalid int value: (.+)$"), r"\1 is no whole number"),
-    (re.compile(r"invalid float value: (.+)$"), r"\1 is no number"),
+    (re.compile(r"invalid int value: (.+)$"), r"\1 is not a whole number"),
+    (re.compile(r"invalid float value: (.+)$"), r"\1 is not a number"),
     (re.compile(r"invalid choice: (.+) \(choose from (.+)\)$"), r"\1 is unknown; choose from \2"),
 )
 

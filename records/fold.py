@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from records.counting import how_many
 from records.disturbance import Outside
 from records.events import (
     Begun,
@@ -324,7 +325,7 @@ class State:
         if not is_possible:
             raise JournalError(
                 f"the journal has {event.kind!r} of {launch.name}, which is {launch.status} after "
-                f"{launch.attempts} attempt(s)"
+                f"{how_many(launch.attempts, 'attempt')}"
             )
 
 

@@ -280,26 +280,28 @@ CGROUP = "https://docs.kernel.org/admin-guide/cgroup-v2.html"
 KERNEL = "https://docs.kernel.org/admin-guide/sysctl/kernel.html"
 AILMENTS = (
     NodeAilment(
-        "little shared memory", _shm, "libraries end there with a bus error or talk by other ways: "
-        "remove what dead processes have left, have it mounted larger, and start a container of "
-        "Docker with --shm-size", "https://github.com/openucx/ucx/pull/8508"),
+        "little shared memory", _shm, "without room there libraries crash with a bus error or use "
+        "other paths: remove what dead processes have left, have it mounted larger, and start a "
+        "Docker "
+        "container with --shm-size", "https://github.com/openucx/ucx/pull/8508"),
     NodeAilment(
-        "full /tmp", _tmp, "launchers and libraries leave files there: free some room",
+        "full /tmp", _tmp, "launchers and libraries put files there: free some space",
         "https://docs.open-mpi.org/en/v5.0.x/man-openmpi/man1/mpirun.1.html"),
     NodeAilment(
-        "little locked memory", _memlock, "its adapter needs as much as it likes: ask for "
-        "`memlock unlimited`, of the scheduler's daemons too (Slurm: LimitMEMLOCK=infinity)",
+        "little locked memory", _memlock, "its adapter must be able to lock as much as it needs: "
+        "ask for `memlock unlimited`, also for the scheduler's daemons (Slurm: "
+        "LimitMEMLOCK=infinity)",
         "https://github.com/openucx/ucx/issues/8229"),
     NodeAilment(
-        "no verbs in the container", _verbs, "messages would pass by TCP: have /dev/infiniband, "
-        "which containers take from the node, opened to all",
+        "no verbs in the container", _verbs, "messages would go through TCP: have "
+        "/dev/infiniband, which containers take from the node, opened to all users",
         "https://github.com/ai-dynamo/dynamo/issues/1209"),
     NodeAilment(
-        "fewer processors than said", _processors, "have a job request them all, whole nodes "
-        "(Slurm: --exclusive), or correct the site's file", CGROUP),
+        "fewer processors than said", _processors, "have jobs request all of them, as whole "
+        "nodes (Slurm: --exclusive), or correct the site's file", CGROUP),
     NodeAilment(
-        "hyper-threads for cores", _threads, "two ranks would share a core: set it to the cores' "
-        "number", "https://docs.kernel.org/admin-guide/cputopology.html"),
+        "hyper-threads for cores", _threads, "two ranks would share a core: set it to the "
+        "number of cores", "https://docs.kernel.org/admin-guide/cputopology.html"),
     NodeAilment(
         "a quota of processors' time", _quota, "ranks would be stopped again and again: have the "
         "quota removed, or set `cores_per_node` to it", CGROUP),
@@ -307,10 +309,10 @@ AILMENTS = (
         "a limit of memory", _memory_limit, "the kernel would kill ranks beyond it: request more "
         "memory in `access`, or correct the site's file", CGROUP),
     NodeAilment(
-        "little free memory", _little_memory, "somebody else uses it: have a job request whole "
+        "little free memory", _little_memory, "somebody else uses it: have jobs request whole "
         "nodes, and look for what dead jobs have left in /dev/shm and /tmp", CGROUP),
     NodeAilment(
-        "swapped out", _swapped, "what is read back disturbs launches: find who uses the memory, "
+        "swapped out", _swapped, "reading it back disturbs launches: find out who uses the memory, "
         "or turn swap off on compute nodes", "https://docs.kernel.org/admin-guide/sysctl/vm.html"),
     NodeAilment(
         "clock that changes", _governor, "times then depend on what ran before: have it set to "
@@ -321,23 +323,24 @@ AILMENTS = (
         "elsewhere: have them set to madvise or always",
         "https://docs.kernel.org/admin-guide/mm/transhuge.html"),
     NodeAilment(
-        "pages that move", _balancing, "ranks are bound, and it only costs them time: have "
+        "pages that move", _balancing, "ranks are bound, so this only costs them time: have "
         "kernel.numa_balancing set to 0", KERNEL),
     NodeAilment(
         "no reading of others' memory", _ptrace, "ranks may not copy from each other's memory "
-        "(CMA) and copy twice: have it set to 1 or 0 where nobody else works on the nodes",
+        "(CMA), so they copy twice: have it set to 1 or 0 where nobody else works on the nodes",
         "https://docs.kernel.org/admin-guide/LSM/Yama.html"),
     NodeAilment(
-        "no user namespaces", _namespaces, "an Apptainer without its setuid part starts nothing: "
-        "have it raised", "https://apptainer.org/docs/admin/latest/user_namespace.html"),
+        "no user namespaces", _namespaces, "an Apptainer without its setuid part cannot start "
+        "anything: have it raised", "https://apptainer.org/docs/admin/latest/user_namespace.html"),
     NodeAilment(
-        "another's load", _load, "launches would share processors with it: have a job request "
-        "whole nodes, and end what others have left running",
+        "another's load", _load, "launches would share processors with it: have jobs "
+        "request whole nodes, and end what others have left running",
         "https://man7.org/linux/man-pages/man5/proc.5.html"),
     NodeAilment(
         "a small stack", _limit("Max stack size", LEAST_STACK,
                                 "the stack may have {value:.0f} bytes"),
-        "programs with arrays on it end by a segmentation fault: raise it (ulimit -s) in `prepare`",
+        "programs with arrays on it crash with a segmentation fault: raise it (ulimit -s) in "
+        "`prepare`",
         RLIMIT),
     NodeAilment(
         "few processes", _limit("Max processes", LEAST_PROCESSES,
@@ -346,7 +349,7 @@ AILMENTS = (
     NodeAilment(
         "few open files", _limit("Max open files", LEAST_FILES,
                                  "a process may have {value:.0f} files open"),
-        "ranks need about one for each that they talk to: raise it (ulimit -n) in `prepare`",
+        "a rank needs about one for each rank that it talks to: raise it (ulimit -n) in `prepare`",
         RLIMIT),
     NodeAilment(
         "a limit of files' size", _limit("Max file size", float("inf"),
@@ -360,12 +363,13 @@ AILMENTS = (
 )  # fmt: skip
 
 CLOCKS = NodeAilment(
-    "clocks that differ", lambda _node, _site: None, "munge refuses messages by five minutes, and "
-    "start-up's times are off by as much: have chrony or ntpd started there",
+    "clocks that differ", lambda _node, _site: None, "munge refuses messages that are off by five "
+    "minutes, and start-up times are off by as much as the clocks: have chrony or ntpd run there",
     "https://github.com/dun/munge/wiki/Man-7-munge")  # fmt: skip
 UNLIKE = NodeAilment(
     "nodes that differ", lambda _node, _site: None, "a launch is as slow as its slowest node: have "
-    "them made alike, or name alike ones in `access`; make run CHECKS=NodeRates says by how much",
+    "them made alike, or name nodes that are alike in `access`; make run CHECKS=NodeRates says how "
+    "much they differ",
     "https://docs.kernel.org/admin-guide/pm/cpufreq.html")  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from records.base import Count, Duration, Number, Record, Share, TimeSummary
+from records.counting import how_many
 
 Relative = Annotated[float, Field(ge=0, le=1e6)]
 Hertz = Annotated[float, Field(ge=0, le=1e12)]
@@ -72,34 +73,34 @@ class Quiet(BaseModel):
     def few(self) -> str:
         """Return what precision they leave room for, in few words."""
         if self.half_width is None:
-            return "no precision can be told"
-        return f"a ratio may be known to ±{self.half_width:.2%} at best"
+            return "no precision can be estimated"
+        return f"a ratio may be known to within ±{self.half_width:.2%} at best"
 
     @property
     def sentence(self) -> str:
         """Return it in words."""
-        hosts = f"{self.hosts} node{'s' if self.hosts > 1 else ''}"
+        hosts = "1 node" if self.hosts == 1 else f"each of {self.hosts} nodes"
         said = [
-            f"How quiet: on {hosts}, looked at for {self.looked_s:.2g} s {self.looks} time(s), "
-            f"work that waits for nothing had no processor for up to {self.share:.2%} of the time "
-            f"({self.noisiest}), at most {1e3 * self.longest_s:.3g} ms at once"
+            f"How quiet: in {how_many(self.looks, 'look')} of {self.looked_s:.2g} s at {hosts}, "
+            f"a busy loop was without a processor for up to {self.share:.2%} of the time "
+            f"({self.noisiest}), and for at most {1e3 * self.longest_s:.3g} ms at a stretch"
         ]
         if self.stolen_share:
             said.append(f"a hypervisor took up to {self.stolen_share:.2%}")
         if self.slowest_hz:
             said.append(
-                f"clocks were {self.slowest_hz / 1e9:.3g} to {self.fastest_hz / 1e9:.3g} GHz"
+                f"clocks ran at {self.slowest_hz / 1e9:.3g} to {self.fastest_hz / 1e9:.3g} GHz"
             )
         said.append(
-            f"its time differed by {self.deviation:.2%} from one 50 ms to another (the median of "
-            "all looks)"
+            f"the time of the same work varied by {self.deviation:.2%} between blocks of 50 ms "
+            "(median over all looks)"
         )
-        rounds = f"{self.rounds} round{'s' if self.rounds > 1 else ''}"
+        rounds = how_many(self.rounds, "round")
         if self.of_budget:
-            rounds += ", for which the time asked is enough,"
+            rounds += " (as many as the time allows)"
         if self.half_width is None:
-            return f"{'; '.join(said)}. Of {rounds.rstrip(',')} no precision can be told."
+            return f"{'; '.join(said)}. No precision can be estimated from {rounds}."
         return (
-            f"{'; '.join(said)}. If launches differ by no more than that, the ratio of two over "
-            f"{rounds} is known to ±{self.half_width:.2%}; they may differ for other reasons too."
+            f"{'; '.join(said)}. If launches vary by no more than that, {rounds} will give the "
+            f"ratio of two to within ±{self.half_width:.2%}; they may vary for other reasons, too."
         )

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from records.base import Count, HeaderFacts, Positive, Record, RecordError, Seconds
+from records.counting import how_many
 from records.ending import End
 from records.program_output import explain, parse_line
 
@@ -313,8 +314,8 @@ def impossible_time(profile: Profile) -> str | None:
         spent = seconds[rank.rank]
         if spent > most * (1 + ROUNDING) + ROUNDING:
             return (
-                f"rank {rank.rank} spent {spent:.6g} s in calls of MPI, and {rank.threads} "
-                f"thread(s) ran for {most:.6g} s"
+                f"rank {rank.rank} spent {spent:.6g} s in calls of MPI, and its "
+                f"{how_many(rank.threads, 'thread')} ran for {most:.6g} s"
             )
     return None
 

@@ -161,7 +161,7 @@ def model_of(data: dict[str, Any]) -> type[Record]:
         raise ValueError(f"the record {kind!r} is unknown")
     operation = data.get("operation")
     if not isinstance(operation, str):
-        raise ValueError(f"the operation {repr(operation)[:60]} is no name")
+        raise ValueError(f"the operation {repr(operation)[:60]} is not a name")
     if kind == "rank_iterations" and operation in OPERATIONS:
         return RankIterations
     models: Mapping[Any, type[Record]] = RESULTS if kind == "result" else SERIES

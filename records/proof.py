@@ -19,6 +19,7 @@ from records.acting_user import rights_of_owner
 from records.base import CampaignError
 from records.campaign import Campaign, is_imported, read_campaign
 from records.causes import one_line
+from records.counting import how_many
 from records.events import Entry, Lost
 from records.fold import State, changed_manifest, fold, refuse_another
 from records.journal import Content, read_journal
@@ -168,14 +169,15 @@ def _of_journal(
     if lost and scheduler not in ASKED:
         yield Doubt(
             "jobs beside",
-            f"{lost} attempt(s) at launches were lost, and the scheduler {scheduler} was not asked "
-            "whether their jobs were still running during the next ones",
+            f"{how_many(lost, 'attempt')} at launching failed without a result, and the scheduler "
+            f"{scheduler} was not asked whether their jobs were still running during the next "
+            "launches",
         )
     if steps := list(clock_steps(content.entries)):
         yield Doubt(
             "clock set",
-            f"the clock of the machine that drove it was set {len(steps)} time(s), by at most "
-            f"{max(steps, key=abs):+.0f} s",
+            f"the clock of the machine that drove it was set {how_many(len(steps), 'time')}, by at "
+            f"most {max(steps, key=abs):+.0f} s",
         )
 
 

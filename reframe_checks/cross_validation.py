@@ -16,6 +16,7 @@ from reframe.core.builtins import parameter, performance_function, run_after, ru
 from reframe.core.exceptions import SanityError
 
 from records.communication import Communication, PingPong
+from records.counting import how_many
 from records.ending import told_in
 from records.imb import read_imb_output
 from records.netpipe import read_netpipe_hosts, read_netpipe_output
@@ -185,7 +186,7 @@ class CrossValidation(Experiment):
             if (len(hosts), len(set(hosts))) != (self.num_tasks, self.nodes):
                 raise SanityError(
                     f"{NETPIPE}'s ranks were on {', '.join(hosts)}; {self.num_tasks} on "
-                    f"{self.nodes} node(s) were requested"
+                    f"{how_many(self.nodes, 'node')} were requested"
                 )
             points = read_netpipe_output(self.stage(f"{NETPIPE}.{turn}.out"))
             return times_by_size(
@@ -335,8 +336,8 @@ class CrossValidation(Experiment):
                 missing = sorted(size for size in asked if found.get(size) != asked[size])
                 raise SanityError(
                     f"{name}, turn {turn}: {len(found)} message sizes were measured, not the "
-                    f"{len(asked)} requested {times} time(s) each (missing or incomplete: "
-                    f"{missing or 'none, but there are others'})"
+                    f"{len(asked)} requested, each {how_many(times, 'time')} (missing or "
+                    f"incomplete: {missing or 'none, but there are others'})"
                 )
 
     @run_before("performance")

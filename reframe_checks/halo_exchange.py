@@ -81,7 +81,7 @@ class HaloExchange(RanksChosen):
         """Leave out what cannot be arranged as the program does it."""
         self.skip_if(
             bool(self.num_tasks & (self.num_tasks - 1)),
-            f"{self.num_tasks} ranks are no power of two, whose grids are known",
+            f"{self.num_tasks} ranks are not a power of two, and grids are known only for those",
         )
 
     def ranks_wanted(self) -> int:

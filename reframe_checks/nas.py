@@ -10,6 +10,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, performance_function, run_after
 from reframe.core.exceptions import SanityError
 
+from records.counting import how_many
 from records.limits.plausibility import npb_rate_above_peak, npb_timed_beyond_launch
 from records.npb import problem, read_npb_output
 from reframe_checks.mixins import node_memory
@@ -111,7 +112,7 @@ class NpbExperiment(Experiment):
         nodes = sorted(set(hosts or ()))
         if len(hosts or ()) != self.num_tasks or len(nodes) != self.nodes:
             raise SanityError(
-                f"{len(hosts or ())} ranks are on {len(nodes)} node(s), "
+                f"{len(hosts or ())} ranks are on {how_many(len(nodes), 'node')}, "
                 f"{', '.join(nodes) or 'none of which is named'}; {self.num_tasks} on "
                 f"{self.nodes} were requested"
             )
@@ -143,7 +144,8 @@ class Nas(NpbExperiment):
         self.ask_for(f"nas_{self.benchmark.lower()}")
         self.skip_if(
             not is_measured(self.benchmark, self.size, self.ranks),
-            f"{self.benchmark} of class {self.size} on {self.ranks} rank(s) is not in tier {TIER}",
+            f"{self.benchmark} of class {self.size} on {how_many(self.ranks, 'rank')} is not in "
+            f"tier {TIER}",
         )
 
     @run_after("setup")
@@ -196,5 +198,5 @@ class NasTraffic(NpbExperiment):
         self.skip_if(
             self.num_tasks > processors,
             f"{self.benchmark} of class {self.size} needs a rank for each of {self.num_tasks} "
-            f"nodes, and the site has {processors} processor(s); it is left out",
+            f"nodes, and the site has {how_many(processors, 'processor')}; it is left out",
         )

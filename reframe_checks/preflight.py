@@ -20,6 +20,7 @@ from records.base import MOST_RANKS_LISTED, NotKept, RecordError
 from records.budget import experiment_of
 from records.causes import one_line
 from records.communication import Fabric
+from records.counting import how_many
 from records.environment import NAME, from_elsewhere, values
 from records.kept import found_in
 from records.launch import LONGEST_NAME, MOST_VARIABLES, record_in
@@ -340,8 +341,9 @@ class Preflight(Experiment):
             return
         if len(hosts) != self.nodes:
             raise SanityError(
-                f"the image's preflight does not report what carried messages on {self.nodes} "
-                f"node(s), so `fabric` is not proven: rebuild the image: {images.BUILD_COMMAND}"
+                f"the image's preflight does not report what carried messages on "
+                f"{how_many(self.nodes, 'node')}, so `fabric` is not proven: rebuild the image: "
+                f"{images.BUILD_COMMAND}"
             )
         if sentence := wrong_fabric(hosts, fabric):
             raise SanityError(sentence)

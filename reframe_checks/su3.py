@@ -8,6 +8,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, performance_function, run_after, variable
 from reframe.core.exceptions import SanityError
 
+from records.counting import how_many
 from records.limits.plausibility import su3_too_fast
 from records.limits.su3 import (
     Expectation,
@@ -107,7 +108,8 @@ class Su3(Experiment):
         )
         self.skip_if(
             self.scaling == "weak" and (not suite.weak or self.ranks == 1),
-            f"{self.suite} on {self.ranks} rank(s) does not scale weakly, or repeats a strong one",
+            f"{self.suite} on {how_many(self.ranks, 'rank')} does not scale weakly, or repeats a "
+            "strong one",
         )
         if TIER == "paper":
             self.time_limit = "2h"

@@ -9,17 +9,16 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 #: What to do in place of each.
-RANKS = "how many ranks there are is each experiment's"
+RANKS = "each experiment sets its number of ranks"
 PLACES = "set `nodes` and `cores_per_node`, by which ranks are spread over nodes"
 BINDING = (
-    "set `cores_per_node`: ranks are bound to a core each if a node has one for all of its, by "
-    "the same rule for every launcher"
+    "set `cores_per_node`: if a node has a core for each of its ranks, they are bound to one core "
+    "each, by the same rule for every launcher"
 )
 HOSTS = (
-    "set `hostfile: true` if the launcher has to be told a job's nodes, and choose nodes in "
-    "`access`"
+    "set `hostfile: true` if the launcher must be told a job's nodes, and choose nodes in `access`"
 )
-PROGRAM = "which program starts is each experiment's"
+PROGRAM = "each experiment chooses its program"
 PMI = "each image names the PMI that it speaks"
 
 

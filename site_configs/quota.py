@@ -27,14 +27,14 @@ class Quota:
         found = []
         if self.cores is not None and self.cores < cores:
             found.append(
-                f"A quota gives this campaign the time of {self.cores:.3g} of {cores} cores: "
+                f"A quota limits this campaign to the time of {self.cores:.3g} of {cores} cores: "
                 "beyond it the kernel stops all ranks for a part of each tenth of a second, and "
-                "the times include that."
+                "the times include these stops."
             )
         if self.memory_bytes is not None and self.memory_bytes < memory_bytes:
             found.append(
-                f"A limit gives this campaign {self.memory_bytes / 1e9:.3g} of "
-                f"{memory_bytes / 1e9:.3g} GB of memory: what takes more is ended by the kernel."
+                f"A limit allows this campaign {self.memory_bytes / 1e9:.3g} of "
+                f"{memory_bytes / 1e9:.3g} GB of memory: the kernel kills what takes more."
             )
         return found
 

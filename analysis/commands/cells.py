@@ -25,7 +25,7 @@ app = typer.Typer()
 
 @app.command()
 def answer(campaign: CampaignArgument = "latest", base: BaseOption = None) -> None:
-    """Print the answer in a few lines: what differs, what is open and what would decide it."""
+    """Print the answer in a few lines: what differs, what is open, and what would decide it."""
     from analysis.report.campaign_end import ending
 
     for line in ending(comparison_of(campaign, base)):
@@ -57,7 +57,7 @@ def confirm(
     base: BaseOption = None,
     pager: PagerOption = True,
 ) -> None:
-    """Say which verdicts of other campaigns this one, as a longer one, confirms or contradicts."""
+    """Say which verdicts of other campaigns this one, a longer one, confirms or contradicts."""
     from analysis.comparison.confirmed import confirmed_tables
     from analysis.tables.terminal import show
 

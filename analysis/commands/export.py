@@ -65,7 +65,7 @@ def export(
     repository: Annotated[
         str | None,
         typer.Option(
-            help="for an appendix: where the program is to be had (default: what "
+            help="for an appendix: where to get the program (default: what "
             "CITATION.cff or git's remote says, as in a bundle)"
         ),
     ] = None,
@@ -128,7 +128,7 @@ def exported(
             return {"bencher.json": bencher(comparison)}
         if repository and not public_address(repository):
             raise ValueError(
-                f"{harmless(repository)} is no address that others can use; give one such as "
+                f"{harmless(repository)} is not an address that others can use; give one such as "
                 "https://host/path"
             )
         commit = manifest_of_nodes(found).commit

@@ -296,8 +296,8 @@ def regress(
     slowdown: Annotated[
         float,
         typer.Option(
-            help="the slowdown, as a fraction, that every comparison must be able to see with "
-            "80% for the gate to be green"
+            help="the slowdown, as a fraction, that every comparison must be able to see with a "
+            "probability of 80% for the gate to be green"
         ),
     ] = 0.25,
     junit: Annotated[Path | None, typer.Option(help="write a JUnit file too")] = None,

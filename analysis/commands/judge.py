@@ -59,7 +59,7 @@ def judge(
     ] = 0.02,
     slowdown: Annotated[
         float, typer.Option(help="the slowdown, as a fraction, that every comparison must be able "
-                                 "to see with 80% for the exit code 0")
+                                 "to see with a probability of 80% for exit code 0")
     ] = 0.25,
     html: Annotated[Path | None, typer.Option(help="write a page, too")] = None,
     markdown: Annotated[Path | None, typer.Option(help="write Markdown, too")] = None,
@@ -225,8 +225,8 @@ def told_of_history(
         judgement.rows, f"The newest of {name} against those before it", "earlier", "newest"
     )
     table.notes.append(
-        f"Runs are in the order of {history.order}; those of one session of ReFrame, or, where no "
-        "session is known, of one hour, are one value, their median. The newest is compared with "
+        f"Runs are in the order of {history.order}. Runs of one ReFrame session, or of one hour "
+        "where no session is known, count as one value, their median. The newest is compared with "
         "those since the last change of level."
     )
     return judgement, ToldJudgement(

@@ -73,7 +73,7 @@ def guidelines(campaign: CampaignArgument, pager: PagerOption = True) -> None:
 
 @app.command()
 def overlap(campaign: CampaignArgument, pager: PagerOption = True) -> None:
-    """Print how much of non-blocking collective operations passes during a computation."""
+    """Print how much of non-blocking collective operations overlaps with a computation."""
     from analysis.models.overlap import overlap_table
     from analysis.tables.terminal import show
 

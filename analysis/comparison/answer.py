@@ -32,7 +32,7 @@ def in_words(verdict: Verdict) -> str:
     if verdict.is_equivalent:
         return f"equivalent to {verdict.base} within {percent(verdict.margin)} ({numbers})."
     if not verdict.is_different:
-        return f"no difference to {verdict.base} shown ({numbers})."
+        return f"no difference from {verdict.base} shown ({numbers})."
     times = ratio.value if ratio.value > 1 else 1 / ratio.value
     return f"{verdict.words} than {verdict.base} by a factor of {times:.2f} ({numbers})."
 

@@ -142,17 +142,17 @@ def confirmed_tables(other: Comparison, campaigns: Sequence[Comparison]) -> list
     rows.append(Row((ALL, *counts_of(held))))
     name = other.campaign.path.name
     notes = [
-        "Series: a cell of an implementation that both campaigns could judge. Decided: those of "
-        "which the campaign claims something, as a share of the series. Claims: a difference or "
-        "equivalence that is shown, of a series or, beyond those decided, of a group of them. "
-        "Contradicted is a share of the claims; what is neither confirmed nor contradicted is told "
-        "by neither. "
-        f"{name} confirms one by showing the same, and contradicts it by showing what cannot be "
-        "true beside it: the other direction, or a ratio within the margin where the claim's "
-        "interval is all beyond it, and the other way round. Points away: its ratio is on the "
-        "other side of 1 than a claimed difference, shown or not. Intervals apart: of all series "
-        "and groups, claimed or open, where the two simultaneous intervals have no ratio in "
-        "common.",
+        "Series: each is a cell of an implementation that both campaigns could judge. Decided: the "
+        "share of series for which the campaign claims something. Claims: each difference or "
+        "equivalence that is shown, for a series or, beyond those decided, for a group of them. "
+        "Contradicted: a share of the claims. "
+        f"{name} confirms a claim by showing the same, and contradicts it by showing what cannot "
+        "be true at the same time: the other direction, or a ratio within the margin where the "
+        "whole "
+        "interval of the claim is beyond it, and the other way round; otherwise it does neither. "
+        "Points away: its ratio is on the opposite side of 1 from a claimed difference, shown or "
+        "not. Intervals apart: of all series and groups, claimed or open, those whose two "
+        "simultaneous intervals have no ratio in common.",
     ]
     notes += [
         f"{one.campaign}: {one.sentence}."

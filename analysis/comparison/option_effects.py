@@ -108,7 +108,7 @@ class BuildPair:
     def words(self) -> str:
         """Return in words what they differ in, the base's first."""
         if not self.changes:
-            return "nothing that is known of them"
+            return "nothing that is known about them"
         named = "; ".join(one.words for one in self.changes[:MOST_NAMED])
         more = len(self.changes) - MOST_NAMED
         with_it = f", with {', '.join(self.following)}" if self.following else ""
@@ -120,13 +120,13 @@ class BuildPair:
         both = f"{self.base} and {self.other} were built with"
         if self.is_one:
             return (
-                f"{both} one difference, {self.words}: what is shown to differ between them is "
-                "that option's."
+                f"{both} one difference, {self.words}: whatever is shown to differ between them is "
+                "due to that option."
             )
         if not self.changes:
-            return f"{both} no difference that is known: none between them is a build option's."
+            return f"{both} no known difference: nothing between them is due to a build option."
         many = how_many(len(self.changes), "difference")
-        return f"{both} {many}, {self.words}: nothing between them is attributed to one of these."
+        return f"{both} {many}, {self.words}: no result is attributed to any single one of these."
 
 
 def build_pairs(comparison: Comparison) -> list[BuildPair]:
@@ -348,9 +348,9 @@ def option_table(comparison: Comparison, table: Table) -> Table:
             nothing = {"implementations": both, "verdict": "attributed to no option"}
             rows.append(Row((pair.words, *(nothing.get(one.name) for one in table.columns))))
     notes = [
-        "Images that Spack built from one MPI's sources, and what of their packages, compiler, "
-        "programs and labels differs, the second one's first. Where more than one thing does, what "
-        "differs between them is attributed to none."
+        "Images that Spack built from the sources of one MPI, and how their packages, compiler, "
+        "programs and labels differ, the second image's value first. Where more than one thing "
+        "differs, no result is attributed to any of them."
     ]
     return replace(table, name=NAME, title="Which build option moved what", columns=columns,
                    rows=rows, notes=notes)  # fmt: skip

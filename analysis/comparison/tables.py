@@ -226,19 +226,19 @@ def notes_on_medians(cells: Sequence[Cell], others: Sequence[str]) -> list[str]:
     notes = []
     if others and any(map(has_messages, cells)):
         notes.append(
-            "Medians are over the sizes named, as the ratios beside them: over several sizes the "
-            "geometric mean."
+            "Medians, like the ratios beside them, cover the sizes named; over several sizes they "
+            "are geometric means."
         )
     if unlike:
         notes.append(
-            f"No medians stand beside the ratios of {len(unlike)} ({listed(unlike)}): the "
+            f"No medians are given beside the ratios of {len(unlike)} ({listed(unlike)}): the "
             "implementations were not measured at the same sizes."
         )
     if against:
         notes.append(
             f"Medians point the opposite way to the ratio in {len(against)} of "
             f"{len(cells) * len(others)} ({listed(against)}): a ratio is the mean over paired "
-            "rounds, and verdicts are on ratios."
+            "rounds, and verdicts are based on ratios."
         )
     return notes
 

@@ -110,8 +110,8 @@ def winners_of(campaigns: Sequence[Sequence[Comparison]], names: Sequence[str]) 
     notes = [
         f"Every two of {', '.join(names)} are compared over the cells that both have; all pairs, "
         "cells and groups of an experiment are one family. The winner is the only one that is not "
-        "shown to be slower than another. Tied are those that none is shown to beat; their order "
-        "is as measured and claims nothing.",
+        "shown to be slower than another. Where several are not, they are tied; their order is as "
+        "measured and claims nothing.",
     ]
     if len(campaigns) > 1:
         notes.append(

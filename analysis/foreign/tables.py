@@ -29,16 +29,17 @@ MOST_NAMED, MOST_CAVEATS = 3, 12
 #: Units that decimal prefixes go with; others are as the files have them.
 OURS = ("s", "B/s")
 SESSIONS_NOTE = (
-    "A value is a run, or, where a side has several sessions, a session's median: runs that were "
-    "started together share what differs between sessions."
+    "A value is one run or, where a side has several sessions, the median of one session, since "
+    "runs that were started together share what differs between sessions."
 )
 RUNS_NOTE = (
-    "A run is one value, however often a process repeats something inside: its iterations are not "
-    "independent of each other. Over several message sizes a value is their geometric mean."
+    "A run counts as one value, however often its process repeats the measurement: iterations are "
+    "not independent of each other. Over several message sizes a value is their geometric mean."
 )
 FAMILY_NOTE = (
-    "Above 1 the new runs are better. Verdicts and their intervals hold together in 95% (Holm's "
-    "procedure over all rows); an interval leaves out 1 exactly where a difference is shown. A "
+    "Above 1 the new runs are better. All verdicts and their intervals hold together in 95% "
+    "(Holm's procedure over all rows); an interval leaves out 1 exactly where a difference is "
+    "shown. A "
     "median's interval, by itself, has 95% coverage, or as much as so few runs allow."
 )
 
@@ -85,7 +86,8 @@ def judgement_table(rows: Sequence[JudgedSeries], title: str, base: str = "base:
     ]  # fmt: skip
     notes = [
         SESSIONS_NOTE, RUNS_NOTE, FAMILY_NOTE,
-        f"Could see: the smallest slowdown that would have been shown with {POWER:.0%}.",
+        "Could see: the smallest slowdown that would have been shown with a probability of "
+        f"{POWER:.0%}.",
     ]  # fmt: skip
     return Table("judgement", title, columns, found, notes)
 
@@ -147,13 +149,14 @@ def sessions_sentences(rows: Sequence[JudgedSeries]) -> list[str]:
     found = []
     for group, words in (
         (several, "each session is one value, since its runs share what differs between sessions"),
-        (single, "one session a side: what differs between the two sessions, such as their nodes "
-                 "or the day, is in the ratio; measure several sessions of each to take it out"),
+        (single, "there is one session a side, so the ratio includes what differs between the two "
+                 "sessions, such as their nodes or the day; measure several sessions of each to "
+                 "average that out"),
     ):  # fmt: skip
         if group:
             row = group[0]
             found.append(
-                f"{len(group)} compared of fewer sessions than runs, such as {row.key.title} "
+                f"{len(group)} comparisons have fewer sessions than runs, such as {row.key.title} "
                 f"({row.runs[0]} and {row.runs[1]} runs in {row.sessions[0]} and {row.sessions[1]} "
                 f"sessions): {words}"
             )

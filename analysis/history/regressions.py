@@ -71,7 +71,8 @@ class Tested:
         seen = (
             "no slowdown could have been seen"
             if self.smallest is None
-            else f"a slowdown of {percent(self.smallest)} would have been seen with {POWER:.0%}"
+            else f"a slowdown of {percent(self.smallest)} would have been seen with a probability "
+            f"of {POWER:.0%}"
         )
         if self.outcome == "could not be seen" and self.needed is not None:
             return f"could not have seen a slowdown of {percent(self.needed)}: {seen}"
@@ -168,9 +169,9 @@ def power_sentences(told: Sequence[Tested], needed: float | None = None) -> list
     lines = []
     if seen:
         lines.append(
-            f"the smallest slowdown that would have been seen with {POWER:.0%}: {percent(seen[0])} "
-            f"at best, {percent(seen[len(seen) // 2])} in the median comparison, "
-            f"{percent(seen[-1])} at worst"
+            f"the smallest slowdown that would have been seen with a probability of {POWER:.0%}: "
+            f"{percent(seen[0])} at best, {percent(seen[len(seen) // 2])} in the median "
+            f"comparison, {percent(seen[-1])} at worst"
         )
     if without:
         lines.append(f"{without} of {len(told)} comparisons would have seen no slowdown at all")
@@ -180,7 +181,7 @@ def power_sentences(told: Sequence[Tested], needed: float | None = None) -> list
         lines.append(
             f"could not have seen a slowdown of {percent(needed)} in {len(blind)} of {len(told)} "
             f"comparisons, such as {worst.row.cell}, {worst.row.verdict.implementation} "
-            f"({worst.power}); measure more rounds or campaigns, or fewer cells, or ask for "
+            f"({worst.power}); measure more rounds or campaigns, or fewer cells, or require "
             "less: --slowdown"
         )
     return lines

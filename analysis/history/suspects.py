@@ -30,8 +30,8 @@ from records.campaign import Campaign
 RULE = (
     "Ordered by how much a change of this kind is known to move results (1 to 4, "
     "analysis/comparison/caveats/comparability.yaml) x how much it changed x the share of what "
-    "moved that it can affect; among equals, the one that affects least else comes first. A "
-    "suspect is not proof: measure again with only that changed."
+    "moved that it can affect; among equals, the one that can affect the fewest other cells "
+    "comes first. A suspect is not proof: measure again with only that changed."
 )
 UNKNOWN = 0.5
 

@@ -48,7 +48,7 @@ def comparison_table(found: CampaignComparison) -> Table:
     title = f"{found.after.path.name} over {found.before.path.name}"
     notes = ["Above 1: the campaign named last is better. Verdicts and their intervals are "
              "for all cells and groups of an experiment together. These ratios include "
-             "variation from day to day; to see it: python -m analysis history."]  # fmt: skip
+             "variation from day to day, which python -m analysis history shows."]  # fmt: skip
     return Table("two-campaigns", title, columns, rows, notes)
 
 
@@ -108,8 +108,8 @@ def history_table(series: Sequence[Series], most: int) -> Table:
     ]
     if any(one.unproven for one in series):
         notes.append(
-            "An unproven campaign may have lost or mixed up launches; which these are, and why: "
-            "make audit"
+            "An unproven campaign may have lost or mixed up launches; make audit says which "
+            "these are, and why"
         )
     if short:
         notes.append(

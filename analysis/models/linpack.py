@@ -357,8 +357,8 @@ def hpl_table(campaign: Campaign, hpl: Hpl) -> Table | None:
         if count:
             notes.append(
                 f"As the thesis counts (LAM against MPICH: +2.6% there): {other} against "
-                f"{names[0]}: {100 * advantage:+.1f}% on average over {count} problem(s) on more "
-                "than one process."
+                f"{names[0]}: {100 * advantage:+.1f}% on average over {how_many(count, 'problem')} "
+                "on more than one process."
             )
     of_dgemm = cells_with(campaign.sound(), DgemmResult)
     shown = [table_row(row, of_dgemm.get(row.implementation, ())) for row in rows]

@@ -17,6 +17,7 @@ from analysis.models.messages import SizeSweep, SweepModel, slopes_by_round
 from analysis.models.one_way_times import medians
 from inference.means import Mean, mean_of_launches
 from inference.protocol_switch import FittedLine
+from records.counting import how_many
 from records.experiments import serves
 
 WINDOW = re.compile(r"pairs window of (\d+) \[1 near pair\]")
@@ -198,8 +199,9 @@ def reduction_per_byte(sweeps: list[SizeSweep]) -> list[Parameter]:
         values = [(slopes[r] - others[r]) / stages for r in sorted(slopes.keys() & others.keys())]
         if values:
             how = (
-                f"slopes of allreduce-sum less bcast in {cell}, by {stages} stage(s), if they are "
-                f"by recursive doubling and a binomial tree; {sizes[0]} to {sizes[-1]:,} bytes"
+                f"slopes of allreduce-sum less bcast in {cell}, over {how_many(stages, 'stage')}, "
+                f"if they are by recursive doubling and a binomial tree; {sizes[0]} to "
+                f"{sizes[-1]:,} bytes"
             )
             name, value = reduction.implementation, mean_of_launches(values)
             parameters.append(Parameter(name, "gamma", "s/B", value, how, reduction.cells))

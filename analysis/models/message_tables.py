@@ -162,16 +162,14 @@ def segment_table(models: list[SweepModel]) -> Table:
             f"all of {line_words(model, line)}, which has no row" for line in model.unfitted
         ]
     notes = [
-        "Each line t(n) = alpha + beta n is by least squares of relative errors, between the "
-        "switches that the medians over launches show (Liu, Wu, Zidek 1997). Each round's own "
-        "fit, at the sizes it has on that line, is one value; the table gives means over rounds, "
-        "intervals "
-        "Student's, that of n1/2 Fieller's. "
+        "Each line t(n) = alpha + beta n is fitted by least squares of relative errors, between "
+        "the switches that the medians over launches show (Liu, Wu, Zidek 1997). The fit of each "
+        "round, at the sizes it has on that line, is one value; the table gives means over rounds "
+        "with Student's intervals, for n1/2 Fieller's. "
         "“–” for an interval: a single round, or a time per byte that cannot be distinguished "
         "from 0; for n1/2: a negative alpha, which no message can have. "
         + AGREE
-        + " The jump is the time after the "
-        "switch over that before.",
+        + " The jump is the time after the switch over the time before it.",
     ]
     if shared:
         notes.append(

@@ -30,6 +30,7 @@ from inference.protocol_switch import (
 )
 from records.campaign import Campaign
 from records.communication import BESIDE, COMPUTING, Communication, PingPong
+from records.counting import how_many
 from records.launch import RANGE, Launch
 from records.program_output import ProgramOutput
 
@@ -49,7 +50,7 @@ class HostsOfRanks:
     def words(self) -> str:
         """Return it as text."""
         hosts = "one host" if self.is_near else "two hosts"
-        return f"{self.ranks} ranks on {self.nodes} node(s), the pair on {hosts}"
+        return f"{self.ranks} ranks on {how_many(self.nodes, 'node')}, the pair on {hosts}"
 
 
 @dataclass(frozen=True)

@@ -34,11 +34,12 @@ COLUMNS = (
     interval("ratio", "95% interval", "1"),
 )  # fmt: skip
 NOTE = (
-    "The value with so many ranks over that with the fewest in the same round, the geometric mean "
-    "over rounds and over the message sizes that both have; the base is the median at the largest "
-    "of these. A time that stays at 1 costs no more with more ranks; on more nodes than the base, "
-    "messages go another way, too. Programs that compute have less to do with more ranks, and are "
-    "not here, nor are oversubscribed cells and what is too short to be compared."
+    "The value with this many ranks over that with the fewest in the same round, the geometric "
+    "mean over rounds and over the message sizes that both have; the base is the median at the "
+    "largest "
+    "of these. A ratio that stays at 1 means that more ranks cost nothing; on more nodes than the "
+    "base, messages also take another path. Programs that compute are left out, since more ranks "
+    "leave each less to do; so are oversubscribed cells and what is too short to be compared."
 )
 
 

@@ -106,10 +106,10 @@ def overlap_table(campaign: Campaign) -> Table | None:
     )  # fmt: skip
     formula = "1 - (together - computation) / the call, from 0 to 1, the median over launches"
     notes = [
-        "How much of a non-blocking operation passes during a computation that is started after "
+        "How much of a non-blocking operation overlaps with a computation that is started after "
         "it and lasts as long as the operation alone (as in IMB-NBC and the OSU benchmarks). The "
-        "computation does not call MPI. Times are medians; the slower the call, the longer the "
-        "computation, so the times together are not compared between implementations."
+        "computation does not call MPI. Times are medians. The slower the call, the longer the "
+        "computation, so the times of both together are not compared between implementations."
     ]
     return Table("overlap", "Overlap of non-blocking operations", columns, rows, notes,
                  formula=formula)  # fmt: skip

@@ -24,6 +24,7 @@ from analysis.tables.table import (
 )
 from inference.means import AGREE, mean_of_launches
 from records.campaign import Campaign
+from records.counting import how_many
 
 
 def scaled_row(row: Scaled) -> Row:
@@ -130,14 +131,14 @@ def power_table(campaign: Campaign) -> Table | None:
         "Bandwidth per rank over the number of ranks p as a power of p, by the logarithms of "
         "medians over launches: 0 where every rank keeps its bandwidth, -1 where all share one. "
         "The interval is Student's, from the distances to the line: it needs three numbers of "
-        "ranks, the exponent two. “on the line”: exactly, to the last digit, so that no distance "
-        "is seen.",
+        "ranks, and the exponent two. “on the line”: exactly, to the last digit, so there is no "
+        "distance to estimate it from.",
     ]
     single = {power.what for power in powers if not power.exponent}
     if single:
         notes.append(
-            f"Of {len(single)} exchange(s) no exponent can be given: they were measured with one "
-            "number of ranks only. More need a site with more cores or nodes."
+            f"{how_many(len(single), 'exchange')} without an exponent: measured with only one "
+            "number of ranks. More need a site with more cores or nodes."
         )
     title = "Scaling of exchanges over ranks"
     table = Table("scaling-of-exchanges-over-ranks", title, columns, rows, notes)

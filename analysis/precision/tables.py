@@ -54,13 +54,14 @@ def plan_table(
         )
         for row in rows
     ]  # fmt: skip
-    families = " or ".join(map(str, sorted({row.family for row in rows})))
+    families = ", ".join(map(str, sorted({row.family for row in rows})))
     notes = [
-        f"Against {comparison.base}. Deviation: of one round's ratio; `at most`: its upper 95% "
-        "limit, and the rounds that suffice even then; the last column gives their time.",
+        f"Against {comparison.base}. Deviation: that of one round's ratio; `at most`: its upper "
+        "95% limit, and the number of rounds that suffices even then; the last column gives their "
+        "time.",
         f"`to show`: rounds that show a true difference of {precision:.1%} with a probability of "
         f"{power:.0%}, over all true deviations consistent with the observed one, corrected for "
-        f"{families} comparisons, as the verdicts are.",
+        f"the number of comparisons of each experiment ({families}), as the verdicts are.",
     ]
     fewest = min(row.seen for row in rows)
     if fewest < ENOUGH_ROUNDS:
@@ -74,11 +75,11 @@ def plan_table(
     most = None if None in needed else max(n for n in needed if n is not None)
     notes.append(
         f"A whole round of {comparison.campaign.path.name} took {duration(wall / rounds)} of "
-        "launches, without what ReFrame and a queue add; for every row "
+        "launches, without what ReFrame and a queue add; "
         + (
-            f"at once: {many(most)} rounds, {duration(most * wall / rounds)}."
+            f"all rows together need {many(most)} rounds, {duration(most * wall / rounds)}."
             if most is not None
-            else "at once no number of rounds up to a million suffices."
+            else "for all rows together no number of rounds up to a million suffices."
         )
     )
     return Table("rounds-needed", "Rounds needed", columns, shown, notes)
@@ -124,8 +125,8 @@ def spread_table(campaign: Campaign, rows: Sequence[Spread], most: int) -> Table
     coverages = sorted({i.coverage for row in ordered for _, i in row.quantiles.values()})
     notes = [
         "within: deviation of an iteration from its launch's median; between: deviation of a "
-        "launch's median from the others', less what the iterations explain (explained: that "
-        "share of the variance of medians).",
+        "launch's median from the others', without the part that iterations explain (explained: "
+        "that part as a share of the variance of medians).",
         f"{len(ordered)} of {len(rows)} rows.",
     ]
     if coverages:

@@ -39,8 +39,8 @@ def said_between(records: Iterable[LaunchRecord]) -> str | None:
         return None
     lower, median, upper = quantiles(found, n=4, method="inclusive")
     return (
-        f"From the end of a launch to the beginning of the next of its round: {median:.3g} s, the "
-        f"median of {len(found)}; the middle half {lower:.3g} to {upper:.3g} s."
+        f"Between the end of a launch and the beginning of the next in its round: {median:.3g} s "
+        f"(median of {len(found)}; middle half {lower:.3g} to {upper:.3g} s)."
     )
 
 
@@ -76,8 +76,9 @@ def timed_table(campaign: Campaign) -> Table | None:
     whole = math.fsum(one.wall_s for one in rounds)
     notes = [
         "Timed: iterations without warm-ups, the sections that HPL, NPB and su3 time, and all of a "
-        "start-up. The rest of a launch is its container, MPI's start, verification, and warm-ups: "
-        "those that a program states, as if each took as long as a timed one.",
+        "start-up. The rest of a launch is its container, MPI's start, verification, and warm-ups; "
+        "the estimate of warm-ups counts those that a program states, each as long as a timed "
+        "iteration.",
         f"In total {timed:.0f} s of {wall:.0f} s of sound launches"
         + (f" ({timed / wall:.0%})" if wall else "")
         + (f", and {timed / whole:.0%} of {whole:.0f} s of rounds" if whole else "")

@@ -115,9 +115,9 @@ def power_sentences(held: Sequence[MetricWithReference]) -> list[str]:
     lines = []
     if seen:
         lines.append(
-            f"the smallest slowdown with which a launch would have missed its reference with "
-            f"{POWER:.0%}: {slowdown(seen[0])} at best, {slowdown(seen[len(seen) // 2])} in the "
-            f"median metric, {slowdown(seen[-1])} at worst"
+            f"the smallest slowdown with which a launch would have missed its reference with a "
+            f"probability of {POWER:.0%}: {slowdown(seen[0])} at best, "
+            f"{slowdown(seen[len(seen) // 2])} in the median metric, {slowdown(seen[-1])} at worst"
         )
     if blind := [one for one in held if one.is_blind]:
         worst = max(blind, key=lambda one: math.inf if one.smallest is None else one.smallest)
@@ -130,8 +130,8 @@ def power_sentences(held: Sequence[MetricWithReference]) -> list[str]:
         )
         lines.append(
             f"{len(blind)} of {len(held)} metrics with a reference would not have shown a slowdown "
-            f"of {percent(SLOWDOWN)}, such as {worst.check}, {worst.metric} ({why}): that they "
-            "meet it says little"
+            f"of {percent(SLOWDOWN)}, such as {worst.check}, {worst.metric} ({why}): "
+            "meeting the reference says little about them"
         )
     return lines
 

@@ -152,8 +152,8 @@ def difference_table(
     )  # fmt: skip
     count = sum(len(cell.metrics) for cell in new)
     notes = [
-        "fails beyond: a launch that is worse fails its check; said beyond: one that is better "
-        "gets a warning.",
+        "fails beyond: a launch that is worse fails its check; said beyond: a launch that is "
+        "better gets a warning.",
     ]
     if looked_at:
         notes.append(
@@ -165,17 +165,18 @@ def difference_table(
     every = [metric for cell in new for metric in cell.metrics.values()]
     blind = sum(metric.sees is None or metric.sees > SLOWDOWN for metric in every)
     notes.append(
-        f"sees a slowdown of: the smallest one with which a launch fails with {POWER:.0%}."
+        f"sees a slowdown of: the smallest one with which a launch fails with a probability of "
+        f"{POWER:.0%}."
     )
     if blind:
         notes.append(
-            f"{blind} of {count} would not show a slowdown of {percent(SLOWDOWN)}, so that meeting "
-            "them says little."
+            f"{blind} of {count} would not show a slowdown of {percent(SLOWDOWN)}, so meeting them "
+            "says little."
         )
     loose = sum(map(wide, every))
     if loose:
         notes.append(
-            f"{loose} of {count} are wide because there are few launches for their spread: none "
-            "of them would catch a launch twice as slow. More campaigns and rounds narrow them."
+            f"{loose} of {count} are wide, since there are few launches for their spread: none of "
+            "them would catch a launch twice as slow. More campaigns and rounds narrow them."
         )
     return Table("references", f"References of site {site}", columns, rows, notes)

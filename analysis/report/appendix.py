@@ -49,10 +49,10 @@ DEPTHS = {"subsection*": 2, "newartifact": 2, "arteval": 2, "artinpart": 4}
 TOLERANCE = (
     "On the same machine with the same images: each difference that is shown, with its sign, and "
     "each equivalence within its margin. Those of one experiment hold together in 95%, for the "
-    "conditions of this one campaign; of many experiments some may be false.",
-    "The intervals do not contain what differs between campaigns, such as the nodes, the day or an "
+    "conditions of this one campaign; among many experiments some may be false.",
+    "The intervals do not include what differs between campaigns, such as the nodes, the day or an "
     "update, so the ratio of a rerun may lie outside.",
-    "On another machine neither size nor sign of a ratio follows from these measurements.",
+    "For another machine neither the size nor the sign of a ratio follows from these measurements.",
     "Where no difference is shown, or a comparison is inconclusive, nothing is claimed: a rerun of "
     "more rounds may decide it either way.",
 )

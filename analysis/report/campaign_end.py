@@ -124,8 +124,8 @@ def difference_lines(comparison: Comparison, room: int) -> list[str]:
         )
     if not lines:
         return ["No difference is shown."]
-    of = "of every two" if comparison.among_others else f"to {comparison.base}"
-    title = f"Differences {of}, the largest first (ratio; simultaneous interval):"
+    of = "between every two" if comparison.among_others else f"from {comparison.base}"
+    title = f"Differences {of}, largest first (ratio; simultaneous interval):"
     return [title, *shortened(lines, room - 1, "differences")]
 
 
@@ -152,16 +152,16 @@ def open_lines(comparison: Comparison, found: OpenCells) -> list[str]:
             lines.append((len(own.soon) / max(own.seconds, 1e-9), line))
     last = []
     if unlikely:
-        many = f"  probably not even {FARTHEST} times as many rounds: "
+        many = f"  probably not decided even by {FARTHEST} times as many rounds: "
         last += wrapped(many + ", ".join(unlikely))
     if untold:
-        last += wrapped(f"  too little is known to say: {', '.join(untold)}")
+        last += wrapped(f"  too few data to predict: {', '.join(untold)}")
     first = [line for _, line in sorted(lines, key=lambda of: -of[0])]
     first = shortened(first, max(2, MOST_OPEN - len(last)), "experiments")
     if first:
-        title = f"Open; what would probably decide it is a new campaign: {run_command(comparison)}"
+        title = f"Still open; a new campaign would probably decide these: {run_command(comparison)}"
     else:
-        title = "Open; what would decide it:"
+        title = "Still open:"
     return [title, *first, *last]
 
 

@@ -85,8 +85,8 @@ def fewest_launches() -> int:
 
 #: Of rounds that are to become more.
 TESTED_BEFORE = (
-    "Its verdicts are those of a campaign that ends here: whoever has seen them and then measures "
-    "the rest is wrong more often than they say."
+    "Its verdicts hold if the campaign ends here: whoever sees them and then measures the rest "
+    "will be wrong more often than they state."
 )
 
 
@@ -104,7 +104,7 @@ def warnings(comparison: Comparison, caveats: Sequence[ImageCaveat] = ()) -> lis
     found = []
     if not campaign.manifest.finished_utc:
         sentence = "This campaign is not finished: what follows covers the rounds so far. " + (
-            "Nothing is judged yet, since all is tested once, at the end."
+            "Nothing is judged yet, since everything is tested once, at the end."
             if campaign.awaits_test
             else TESTED_BEFORE
             if campaign.manifest.design is None

@@ -45,10 +45,13 @@ class Headline:
             f"; {count} {why}"
             for count, why in (
                 (self.unjudged, f"not judged ({OVERSUBSCRIBED})"),
-                (self.unfinished, f"not judged ({UNFINISHED}: all is tested once, at the end)"),
+                (
+                    self.unfinished,
+                    f"not judged ({UNFINISHED}: everything is tested once, at the end)",
+                ),
                 (self.without_pairs, "never measured in the same round as the base"),
-                (self.too_short, "too short for the clock at each size that both have"),
-                (self.late, "for which ranks without a processor may have been late at each size"),
+                (self.too_short, "too short for the clock at every size that both have"),
+                (self.late, "possibly delayed at every size by ranks that had no processor"),
             )
             if count
         )
@@ -82,11 +85,12 @@ def in_words(outlook: OpenCells) -> list[str]:
     """Return what would decide open series, in parts of a sentence."""
     said = []
     if soon := len(outlook.soon):
-        said.append(f"{soon} of them for about {about(outlook.seconds)} more of launches")
+        more = about(outlook.seconds)
+        said.append(f"{soon} would probably be decided by about {more} of further launches")
     if outlook.unlikely:
-        said.append(f"{outlook.unlikely} probably not even in {FARTHEST} times as many rounds")
+        said.append(f"{outlook.unlikely} probably not even by {FARTHEST} times as many rounds")
     if outlook.untold:
-        said.append(f"{outlook.untold} that showed too little to say")
+        said.append(f"{outlook.untold} with too few data to predict")
     return said
 
 

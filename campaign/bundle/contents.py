@@ -180,7 +180,7 @@ def add_images(root: Path, bundle: Bundle) -> None:
     for name, image in bundle.manifest.images.items():
         if image.runs == OUTSIDE:
             raise BundleError(
-                f"{name} is an installation of site {bundle.manifest.site}, which is no image: "
+                f"{name} is an installation of site {bundle.manifest.site}, which is not an image: "
                 "make the bundle without images; it can be read anywhere, and measured again at "
                 "that site alone"
             )
@@ -251,8 +251,8 @@ def gather(
         bundle.notes.append("the campaign is not finished")
     if manifest.rounds > MOST_ROUNDS:
         bundle.notes.append(
-            f"it has {manifest.rounds} rounds, and is repeated only with "
-            f"MOST_ROUNDS={manifest.rounds}: {MOST_ROUNDS} at most are repeated without"
+            f"it has {manifest.rounds} rounds, and a rerun repeats at most {MOST_ROUNDS} unless it "
+            f"is given MOST_ROUNDS={manifest.rounds}"
         )
     bundle.members |= of_campaign(folder)
     definitions = add_definitions(root, bundle)

@@ -62,7 +62,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--repository",
-        help=f"where the program is to be had ({SETTING} of {CITATION}, or git's remote origin if "
+        help=f"where to get the program ({SETTING} of {CITATION}, or git's remote origin if "
         "that is a public address of https)",
     )
     parser.add_argument(
@@ -88,7 +88,9 @@ def pattern_of(keep: str | None) -> re.Pattern[str] | None:
     try:
         return re.compile(keep) if keep else None
     except re.error as error:
-        raise BundleError(f"KEEP={shlex.quote(keep or '')} is no pattern: {error}") from None
+        raise BundleError(
+            f"KEEP={shlex.quote(keep or '')} is not a valid pattern: {error}"
+        ) from None
 
 
 def note_on_address(root: Path, program: Program) -> str:
@@ -101,10 +103,10 @@ def note_on_address(root: Path, program: Program) -> str:
     own = public_address(remote) if remote else None
     if program.repository is None:
         kept = f": git's remote, {own}, does not look public, and is not in it" if own else ""
-        return f"it does not say where the program is to be had{kept}; name it with {naming}"
+        return f"it does not say where to get the program{kept}; name it with {naming}"
     if program.repository == own and setting_of(root) is None:
         return (
-            f"it says that the program is to be had at {own}, as git's remote does; name another "
+            f"it says that the program is at {own}, as git's remote does; name another "
             f"with {naming}"
         )
     return ""
@@ -122,8 +124,8 @@ def make(options: argparse.Namespace) -> int:
     program = program_of(ROOT, manifest.commit, options.repository)
     if options.repository and not public_address(options.repository):
         raise BundleError(
-            f"REPOSITORY={shlex.quote(options.repository)} is no address that others can use; give "
-            "one such as https://host/path"
+            f"REPOSITORY={shlex.quote(options.repository)} is not an address that others can use; "
+            "give one such as https://host/path"
         )
     bundle = gather(ROOT, folder, manifest, options.with_images, creators, program)
     refuse_beyond_limits(bundle.members, options.most_bytes)

@@ -87,13 +87,13 @@ def creators_of(words: str) -> list[Creator]:
         said = CREATOR.fullmatch(one)
         if not said:
             raise BundleError(
-                f"CREATOR={words!r}: `{one}` is no name; write CREATOR='First Last "
+                f"CREATOR={words!r}: `{one}` is not a name; write CREATOR='First Last "
                 "(0000-0002-1825-0097); Your group'"
             )
         orcid = said[2].upper() if said[2] else None
         if orcid and not is_orcid(orcid):
             raise BundleError(
-                f"CREATOR={words!r}: {orcid} is no ORCID: its check digit or form is wrong"
+                f"CREATOR={words!r}: {orcid} is not an ORCID: its check digit or form is wrong"
             )
         found.append(Creator(said[1].strip(), orcid))
     if not found:

@@ -61,8 +61,8 @@ def this_machine() -> NodeFacts:
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise CampaignError(
-            f"the files of the kernel were not read within {LOOK_S} s; see whether "
-            "`df /tmp /dev/shm` ends on this machine"
+            f"the kernel's files could not be read within {LOOK_S} s; see whether "
+            "`df /tmp /dev/shm` returns on this machine"
         ) from None
     return node_facts(done.stdout)
 
@@ -129,7 +129,7 @@ def of_output(typed: str) -> int:
         say([f"{sentence_in(said)} ({known.source})"])
         return 1
     sentence = sentence_in(said)
-    print(f"no cause in it is known; its sentence is: {sentence or 'none'}")
+    print(f"it shows no known cause; the line that best says what failed: {sentence or 'none'}")
     return 0
 
 
@@ -140,7 +140,7 @@ def work(options: argparse.Namespace) -> int:
     selection.site_file(check.ROOT, options.site)
     site = check.with_places(check.ROOT, options.site, load_site(options.site))
     names = selection.implementations(check.ROOT, options.site, options.images)[:1]
-    print(f"doctor: looking at what needs no job, for site {options.site}", flush=True)
+    print(f"doctor: checking what needs no job, for site {options.site}", flush=True)
     looked = check.look_around(check.ROOT, site, names, Machine(), with_images=not options.look)
     for note in looked:
         if not note.bad:
@@ -149,16 +149,17 @@ def work(options: argparse.Namespace) -> int:
     if site["scheduler"] == LOCAL:
         count += say(sentences(ailing(this_machine(), site)))
     elif options.look:
-        print("doctor: nodes were not looked at, which takes a job")
+        print("doctor: nodes were not checked, since that takes a job")
     elif any(finding.bad for finding in looked):
-        print("doctor: nodes were not looked at, since a job cannot start yet: fix the above")
+        print("doctor: nodes were not checked, since a job cannot start yet: fix the above")
     else:
-        print(f"doctor: looking at nodes by the preflight of {names[0]}", flush=True)
+        print(f"doctor: checking nodes with the preflight of {names[0]}", flush=True)
         found, outcome, nodes = by_nodes(site, names)
         count += say(sentences(found))
         count += say([] if outcome == "ok" else [f"{names[0]}: {outcome}"])
-        print(f"doctor: looked at {how_many(nodes, 'node')}")
-    print(f"doctor: {count or 'no'} ailment(s) found on site {options.site}")
+        print(f"doctor: checked {how_many(nodes, 'node')}")
+    problems = how_many(count, "problem") if count else "no problem"
+    print(f"doctor: {problems} found on site {options.site}")
     return 1 if count else 0
 
 
@@ -166,18 +167,18 @@ def main() -> int:
     """Say what ails a site; return the exit code."""
     parser = CommandWords(
         prog="python -m campaign.site.doctor",
-        description="Say what ails a site's machine and nodes, each in a sentence with what helps "
-        "and where that is explained. The exit code is 1 where something does.",
+        description="Find what is wrong with a site's machine and nodes; say of each problem what "
+        "helps and where that is explained. The exit code is 1 if there is any problem.",
     )
     parser.add_argument(
         "--site", default="local", help="a folder of site_configs/ (default: %(default)s)"
     )
     parser.add_argument(
-        "--images", default="", help="the image whose preflight looks at nodes (default: the first)"
+        "--images", default="", help="the image whose preflight checks nodes (default: the first)"
     )
     parser.add_argument("--look", action="store_true", help="start no job")
     parser.add_argument(
-        "--output", default="", metavar="FILE", help="say what this output of a failure means"
+        "--output", default="", metavar="FILE", help="explain this output of a failed launch"
     )
     options = parser.parse_args()
     if not options.output:

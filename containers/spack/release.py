@@ -62,7 +62,7 @@ def make(root: Path, version: str) -> list[str]:
     no new version, or benchmarks/ has what is in no commit.
     """
     if not VERSION.fullmatch(version):
-        raise SpackError(f"VERSION={version} is no version; give one as 0.2.0")
+        raise SpackError(f"VERSION={version} is not a version; give one such as 0.2.0")
     if version in pinned(root):
         raise SpackError(f"{RECIPE} has {version} already; give a new VERSION")
     commit, changed = (

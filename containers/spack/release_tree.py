@@ -114,6 +114,6 @@ def _add(archive: tarfile.TarFile, path: Path, name: str) -> None:
             archive.addfile(entry, file)
     else:
         raise SpackError(
-            f"{path} is no file, folder or link, so that no archive can be made of the release "
+            f"{path} is not a file, folder or link, so no archive can be made of the release "
             "that it is in: remove it"
         )

@@ -10,7 +10,7 @@ from records.ailments.known import Known
 
 NO_PMIX_LIBRARY = Known(
     re.compile(r"pmi/pmix: can not load PMIx library"),
-    "Slurm's plugin is there, and the PMIx library that it was built with is not, or has no "
+    "Slurm's plugin is there, but the PMIx library that it was built with is missing or has no "
     "development link libpmix.so: have it installed on every node (Debian: libpmix-dev), or use "
     "`launch: mpirun`",
     (
@@ -25,8 +25,8 @@ NO_PMI_PLUGIN = Known(
         r"(?:find|load) (?:the )?specified plugin name for mpi/|cannot find mpi plugin for"
         r"|cannot create mpi context for|MPI: Unable to load any plugin|invalid MPI type"
     ),
-    "this Slurm was built without the plugin for the image's PMI (`srun --mpi=list` has those that "
-    "are there): have it installed, or use `launch: mpirun` with that MPI's own launcher",
+    "this Slurm was built without the plugin for the image's PMI (`srun --mpi=list` shows the "
+    "ones it has): have it installed, or use `launch: mpirun` with that MPI's own launcher",
     (
         "srun: error: Couldn't find the specified plugin name for mpi/pmix looking at all files",
         "srun: error: cannot find mpi plugin for mpi/pmix",
@@ -37,8 +37,7 @@ NO_PMI_PLUGIN = Known(
 NO_PMI = Known(
     re.compile(r"appears to have been direct launched using"),
     "the image's Open MPI and srun share no PMI: start it by srun --mpi=pmix, with Slurm's "
-    "plugin of "
-    "a PMIx that it understands, or use `launch: mpirun`",
+    "plugin for a PMIx that it understands, or use `launch: mpirun`",
     ('The application appears to have been direct launched using "srun"',),
     "https://github.com/open-mpi/ompi/pull/3778",
 )
@@ -74,8 +73,7 @@ NO_MUNGE = Known(
         r"|(?:access|connect to) \"[^\"\n]*munge\.socket"
     ),
     "munge, which authenticates Slurm's and PMIx's messages, does not answer here, or its clock or "
-    "key differ from the other nodes' (`munge -n | unmunge`): ask those who run the machine to "
-    "start "
+    "key differs from the other nodes' (`munge -n | unmunge`): ask the administrators to start "
     "munged; inside a container bind /run/munge",
     (
         'Munge encode failed: Failed to access "/run/munge/munge.socket.2"',
@@ -102,7 +100,7 @@ MORE_THAN_CORES = Known(
 
 NO_SSH = Known(
     re.compile(r"Host key verification failed|Permission denied \((?:[\w-]+,)*publickey"),
-    "the launcher reaches other nodes by ssh, which asks for something: arrange keys between nodes "
+    "the launcher reaches other nodes by ssh, which asks for something: set up keys between nodes "
     "that need no password, or have the launcher use the scheduler (`launch_options`)",
     ("Host key verification failed.", "Permission denied (publickey,password)."),
     "https://docs.open-mpi.org/en/v5.0.x/launching-apps/ssh.html",
@@ -112,8 +110,8 @@ NO_SSH = Known(
 
 UCX_PROC_LINK = Known(
     re.compile(r"mm_posix\.c.{0,200}/proc/\d+/fd/\d+"),
-    "UCX opens the other rank's memory by /proc, which the kernel forbids between containers with "
-    "user namespaces of their own: set UCX_POSIX_USE_PROC_LINK=n and name it in the site's "
+    "UCX opens the other rank's memory through /proc, which the kernel forbids between containers "
+    "with user namespaces of their own: set UCX_POSIX_USE_PROC_LINK=n and name it in the site's "
     "`variables`",
     (
         "mm_posix.c:195  UCX  ERROR open(file_name=/proc/2019618/fd/20 flags=0x0) failed: "
@@ -129,10 +127,9 @@ NO_CMA = Known(
         r"|process_vm_(?:read|write)v.{0,200}(?:[Oo]peration not permitted|errno ?= ?1\b)"
     ),
     "the kernel does not let a rank copy from another's memory (CMA), as between containers' user "
-    "namespaces or with kernel.yama.ptrace_scope above 1: leave CMA out by UCX_TLS=^cma, or "
+    "namespaces or with kernel.yama.ptrace_scope above 1: disable CMA by UCX_TLS=^cma, "
     "OMPI_MCA_btl_vader_single_copy_mechanism=none (Open MPI 4) or OMPI_MCA_smsc=^cma (5), named "
-    "in "
-    "the site's `variables`",
+    "in the site's `variables`",
     (
         "[de44f6097ee6:39278] Read -1, expected 5285, errno = 1",
         "process_vm_readv(pid=17 length=4000) returned -1: Operation not permitted",
@@ -145,9 +142,9 @@ LOCKED_MEMORY = Known(
         r"(?i)max locked memory|RLIMIT_MEMLOCK|allocate some locked memory"
         r"|ibv_(?:create_cq|create_qp|reg_mr)\(.{0,200}cannot allocate memory"
     ),
-    "a fabric's adapter needs memory that is locked, of which a process may have too little "
-    "(`ulimit -l` in a job): ask those who run the machine for unlimited, for the scheduler's "
-    "daemons too (Slurm: LimitMEMLOCK=infinity of slurmd, PropagateResourceLimitsExcept=MEMLOCK)",
+    "a network adapter needs locked memory, and the limit of a process may be too low "
+    "(`ulimit -l` in a job): ask the administrators to lift it, also for the scheduler's "
+    "daemons (Slurm: LimitMEMLOCK=infinity of slurmd, PropagateResourceLimitsExcept=MEMLOCK)",
     (
         "mlx5_0: ibv_create_cq() failed: Cannot allocate memory. Please set max locked memory "
         "(ulimit "
@@ -160,9 +157,8 @@ LOCKED_MEMORY = Known(
 
 SHARED_MEMORY_SEGMENTS = Known(
     re.compile(r"shmget\(.{0,200}No space left on device"),
-    "no more segments of System V's shared memory may be made: remove those that dead processes "
-    "have "
-    "left (`ipcs -m`, `ipcrm`), or have kernel.shmmni raised",
+    "no more System V shared memory segments can be created: remove those that dead processes "
+    "have left (`ipcs -m`, `ipcrm`), or have kernel.shmmni raised",
     (
         "sys.c:915  UCX  ERROR   shmget(size=134221824 flags=0x7b0) for mm_recv_desc failed: No "
         "space "
@@ -176,8 +172,7 @@ FULL_SHARED_MEMORY = Known(
         r"Please check that /dev/shm|shared[- ]memory backing file|not enough space for /dev/shm"
     ),
     "/dev/shm of the node is too small or full (`df /dev/shm`): remove what dead processes have "
-    "left "
-    "there, have it mounted larger, and in a container of Docker start that with --shm-size",
+    "left there, have it mounted larger, and start a Docker container with --shm-size",
     (
         "mm_posix.c:88 UCX  ERROR Not enough memory to write total of 4208440835 bytes. Please "
         "check "
@@ -200,8 +195,9 @@ DEVICE_NOT_THERE = Known(
 
 RETRIES = Known(
     re.compile(r"(?i)transport retry count exceeded|IBV_WC_RETRY_EXC_ERR|retry counter exceeded"),
-    "an adapter got no answer from another node's: a cable, a port or the fabric's manager is at "
-    "fault, or RoCE is not lossless; look at the links of the two nodes (ibstat, perfquery), and "
+    "an adapter got no answer from that of another node: a cable, a port or the fabric's manager "
+    "is at fault, or RoCE is not lossless; look at the links of the two nodes (ibstat, perfquery), "
+    "and "
     "measure them: make run CHECKS=NodePairs",
     ("ib_mlx5_log.c:143  Transport retry count exceeded on mlx5_0:1/RoCE (synd 0x15 vend 0x81)",),
     "https://github.com/openucx/ucx/issues/6000",
@@ -227,7 +223,7 @@ WRONG_INTERFACES = Known(
         r"detected an inbound MPI TCP connection request|Unable to find reachable pairing between"
         r"|MPI processes are unable to reach each other"
     ),
-    "nodes have several networks, and ranks took different ones: name one for all by "
+    "nodes have several networks, and ranks chose different ones: name one for all by "
     "OMPI_MCA_btl_tcp_if_include=<device or network> in the site's `variables`",
     (
         "Open MPI detected an inbound MPI TCP connection request from a peer",
@@ -239,9 +235,8 @@ WRONG_INTERFACES = Known(
 
 NO_PROVIDER = Known(
     re.compile(r"OFI (?:call )?fi_getinfo(?:\(\))? ?fail|fi_getinfo\(\) failed"),
-    "libfabric has no provider that fits: FI_PROVIDER names one that the image lacks, or that "
-    "finds "
-    "no device here; unset it, set FI_PROVIDER=tcp, or bind the machine's own MPI (HOST_MPI)",
+    "libfabric has no suitable provider: FI_PROVIDER names one that the image lacks, or that "
+    "finds no device here; unset it, set FI_PROVIDER=tcp, or bind the machine's own MPI (HOST_MPI)",
     ("MPIDI_OFI_mpi_init_hook(1552): OFI fi_getinfo() failed (ofi_init.c:1552:No data available)",),
     "https://github.com/pmodels/mpich/issues/6612",
 )
@@ -251,7 +246,7 @@ NO_PROVIDER = Known(
 NEWER_C_LIBRARY = Known(
     re.compile(r"version `GLIBC_[\d.]+' not found"),
     "a library of the machine that was bound into the image needs a newer C library than the image "
-    "has: bind one that was built for an older system, or take an image of a newer one",
+    "has: bind one that was built for an older system, or take an image with a newer one",
     ("/lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not found",),
     "https://apptainer.org/docs/user/latest/mpi.html",
 )
@@ -267,7 +262,7 @@ MISSING_LIBRARY = Known(
 OLD_PROCESSOR = Known(
     re.compile(r"CPU ISA level is lower than required"),
     "a library was built for a newer processor than this node's (x86-64-v2, v3 or v4): measure on "
-    "other nodes, or take an image that was built for this one",
+    "other nodes, or use an image that was built for this one",
     ("libm.so.6: CPU ISA level is lower than required",),
     "https://sourceware.org/glibc/manual/latest/html_node/Tunables.html",
 )
@@ -277,7 +272,7 @@ PROCESS_LIMIT = Known(
         r"fork: (?:retry: )?Resource temporarily unavailable|can't start new thread"
         r"|pthread_create.{0,80}Resource temporarily unavailable|failed to create new OS thread"
     ),
-    "no more processes or threads may be started: the user's limit (`ulimit -u`) or that of the "
+    "no more processes or threads can be started: the user's limit (`ulimit -u`) or that of the "
     "job's control group (pids.max) is reached, or that of memory (`ulimit -v`)",
     (
         "bash: fork: retry: Resource temporarily unavailable",
@@ -288,9 +283,8 @@ PROCESS_LIMIT = Known(
 
 OPEN_FILES = Known(
     re.compile(r"(?i)too many open files"),
-    "a process may have no more files open (`ulimit -n`): ranks on one node need about one for "
-    "each "
-    "rank they talk to; raise the limit in a job, or have it raised",
+    "a process may not open any more files (`ulimit -n`): ranks on one node need about one for "
+    "each rank they talk to; raise the limit in a job, or have it raised",
     ("socket: Too many open files",),
     "https://man7.org/linux/man-pages/man2/getrlimit.2.html",
 )
@@ -298,8 +292,7 @@ OPEN_FILES = Known(
 NO_WORK_FOLDER = Known(
     re.compile(r"couldn't chdir to"),
     "the node does not have the folder that the job was submitted from: measure from one that "
-    "every "
-    "node mounts (WYEAST_HOME=<folder>)",
+    "every node mounts (WYEAST_HOME=<folder>)",
     ("slurmstepd: error: couldn't chdir to `/home/carol/wyeast': No such file or directory",),
     "https://slurm.schedmd.com/sbatch.html",
 )
@@ -315,8 +308,7 @@ NO_ACCOUNT = Known(
 NOT_THAT_MANY = Known(
     re.compile(r"Requested node configuration is not available|More processors requested than"),
     "no node has what was requested: compare `nodes`, `cores_per_node` and `access` of the site "
-    "with "
-    "`sinfo -Nel`; make check-site does so",
+    "with `sinfo -Nel`; make check-site does so",
     ("Batch job submission failed: Requested node configuration is not available",),
     "https://slurm.schedmd.com/sbatch.html",
 )
@@ -328,8 +320,7 @@ NO_OVERLAY = Known(
         r"|fuse-overlayfs not found"
     ),
     "this kernel or file system has no overlay for an ordinary user: have fuse-overlayfs "
-    "installed, "
-    "or Apptainer's temporary folder (APPTAINER_TMPDIR) moved to a local disk",
+    "installed, or Apptainer's temporary folder (APPTAINER_TMPDIR) moved to a local disk",
     (
         "FATAL: container creation failed: while mounting overlay: operation not permitted",
         "fuse-overlayfs not found, will not be able to use overlay",

@@ -29,8 +29,8 @@ ADDRESS_SPACE = Known(
         r"|failed to map segment from shared object: Cannot allocate memory"
         r"|run session stopped: memory error"
     ),
-    "a process may not use enough memory (`ulimit -v`, in kB; Apptainer alone reserves more than 1 "
-    "GB): raise the limit, or have it raised",
+    "the memory limit of a process is too low (`ulimit -v`, in kB; Apptainer alone reserves more "
+    "than 1 GB): raise the limit, or have it raised",
     (
         "fatal error: failed to reserve page summary memory",
         "libm.so.6: failed to map segment from shared object: Cannot allocate memory",

@@ -73,7 +73,7 @@ def read_google_benchmark(
                 raise ValueError(f"its time_unit {name_of(unit)} is none of {', '.join(UNITS)}")
             value = of_number(entry.get("real_time"), UNITS[unit])
         except (ValueError, AttributeError, TypeError) as error:
-            said = str(error) if isinstance(error, ValueError) else "it is no benchmark"
+            said = str(error) if isinstance(error, ValueError) else "it is not a benchmark"
             left_out.append(
                 NoRun(
                     f"{where}: benchmark {number}{f', {name}' if name else ''}: {said}", True,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from records.base import Header
 from records.communication import Communication, Latency, PingPong
+from records.counting import how_many
 from records.emulation import RUNS_OF_AN_ITERATION, EmulationResult
 from records.hpl import HplRun
 from records.limits.links import Message, least_seconds
@@ -121,7 +122,7 @@ def node_pairs_above_link(result: NodePairsRound, link_bytes_per_s: float) -> st
             return (
                 f"{result.measure} from rank {source} to {to}: the median {seconds:.4g} s is below "
                 f"the {least:.4g} s that a link of {link_bytes_per_s / 1e6:.4g} MB/s needs for "
-                f"{ways * result.messages} message(s) of {result.message_bytes} bytes"
+                f"{how_many(ways * result.messages, 'message')} of {result.message_bytes} bytes"
             )
     return None
 
@@ -282,8 +283,8 @@ def npb_timed_beyond_launch(run: NpbRun, wall_s: float) -> str | None:
     if timed <= wall_s * (1 + CLOCKS_DIFFER):
         return None
     return (
-        f"{run.benchmark}, class {run.problem_class}: {len(run.times_s)} time(s), {timed:.4g} s "
-        f"in total, are more than the {wall_s:.4g} s that the whole launch took"
+        f"{run.benchmark}, class {run.problem_class}: the times that it reports add up to "
+        f"{timed:.4g} s, more than the {wall_s:.4g} s that the whole launch took"
     )
 
 

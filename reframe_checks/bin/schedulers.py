@@ -97,7 +97,7 @@ def poll_and_speak(scheduler: Any, *jobs: Any, poll: Callable[..., None] | None 
 silent_poll = SlurmJobScheduler.poll
 waiting = Waiting()
 #: Of jobs of schedulers other than Slurm, which are not asked what a job waits for.
-waiting_elsewhere = Waiting(wait_of=lambda job: "its scheduler is not asked what for")
+waiting_elsewhere = Waiting(wait_of=lambda job: "its scheduler is not asked for the reason")
 
 
 def patient(poll: Callable[..., None]) -> Callable[..., None]:

@@ -14,6 +14,7 @@ from records.communication import (
     Communication,
     CommunicationIterations,
 )
+from records.counting import how_many
 from records.limits.links import Message
 from records.limits.plausibility import communication_above_link
 from records.program_output import ProgramOutput
@@ -117,7 +118,8 @@ class Communicating(Experiment):
         on_a_node = self.world().ranks_per_node
         sentence = node_memory.too_large(
             " ".join(f"{name}={value}" for name, value in self.cell_parameters().items()),
-            f"the buffers of {on_a_node} rank(s) on a node", on_a_node * self.bytes_of_a_rank(),
+            f"the buffers of {how_many(on_a_node, 'rank')} on a "
+            "node", on_a_node * self.bytes_of_a_rank(),
             1, self.site()["memory_bytes_per_node"],
         )  # fmt: skip
         self.skip_if(bool(sentence), str(sentence))

@@ -11,6 +11,7 @@ from reframe.core.builtins import fixture, run_after, run_before, variable
 from reframe.core.exceptions import SanityError
 
 from containers import images, installations, table, trust
+from records.counting import how_many
 from records.environment import named
 from records.limits.plausibility import moved_beyond_launch, time_below_clock_resolution
 from records.program_output import ProgramOutput, read_program_output
@@ -295,13 +296,13 @@ class Experiment(rfm.RunOnlyRegressionTest, Referenced, RecordedCheck):
             raise SanityError(f"the output is from {header.program}, not from {self.program}")
         if header.ranks != self.num_tasks:
             raise SanityError(
-                f"{header.ranks} ranks formed the world, {self.num_tasks} were requested"
+                f"{header.ranks} ranks formed the world, not the {self.num_tasks} requested"
             )
         hosts = sorted(set(header.hosts))
         if len(hosts) != self.nodes:
             raise SanityError(
-                f"the ranks are on {len(hosts)} node(s), {', '.join(hosts)}; "
-                f"{self.nodes} were requested"
+                f"the ranks are on {how_many(len(hosts), 'node')}, {', '.join(hosts)}, and not on "
+                f"{self.nodes} as requested"
             )
         for result in output.results:
             sentence = time_below_clock_resolution(header, result)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from records.counting import how_many
+
 #: hpl_dat has the same limit: the rest is for the system, MPI's buffers and HPL's own panels.
 LARGEST_SHARE = 0.8
 
@@ -15,5 +17,5 @@ def too_large(
         return None
     return (
         f"{what} needs {needed_bytes / 1e9:.2f} GB for {purpose}, but {100 * LARGEST_SHARE:.0f}% "
-        f"of the memory of {nodes} node(s) is {room / 1e9:.2f} GB; it is left out"
+        f"of the memory of {how_many(nodes, 'node')} is {room / 1e9:.2f} GB; it is left out"
     )

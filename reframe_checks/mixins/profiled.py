@@ -7,6 +7,7 @@ import reframe as rfm
 from reframe.core.builtins import run_after
 from reframe.core.exceptions import SanityError
 
+from records.counting import how_many
 from records.profile import FILE, impossible_time, lost_message, read_profile
 from reframe_checks.mixins.recording import Suspect
 
@@ -56,11 +57,12 @@ class Profiled(rfm.RegressionTestPlugin):
             raise SanityError(f"the profile is from {header.program}, not from {check.program}")
         if header.ranks != check.num_tasks:
             raise SanityError(
-                f"the profile is of {header.ranks} ranks, {check.num_tasks} were requested"
+                f"the profile is of {header.ranks} ranks, not of the {check.num_tasks} requested"
             )
         if len(set(header.hosts)) != check.nodes:
             raise SanityError(
-                f"the profile is of {len(set(header.hosts))} node(s), {check.nodes} were requested"
+                f"the profile is of {how_many(len(set(header.hosts)), 'node')}, not of "
+                f"{check.nodes}"
             )
         silent = set(range(header.ranks)) - {function.rank for function in profile.functions}
         if silent:

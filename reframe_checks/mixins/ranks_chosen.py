@@ -4,6 +4,7 @@ import os
 
 from reframe.core.builtins import parameter, run_after
 
+from records.counting import how_many
 from reframe_checks.mixins.communicating import Communicating
 
 
@@ -51,12 +52,13 @@ class RanksChosen(Communicating):
         """Leave out suites whose own ranks are what they are for, where others are asked for."""
         self.skip_if(
             bool(RANKS and self.fills_site()),
-            "its ranks follow the site, and others are asked for (RANKS)",
+            "its number of ranks follows from the site, and RANKS requests others",
         )
         own = self.ranks_on_a_node()
         self.skip_if(
             bool(RANKS_PER_NODE and own),
-            f"its suite has {own} rank(s) a node, and others are asked for (RANKS_PER_NODE)",
+            f"its suite has {how_many(own or 0, 'rank')} per node, and RANKS_PER_NODE requests "
+            "others",
         )
 
     @run_after("setup")
@@ -69,5 +71,5 @@ class RanksChosen(Communicating):
             and site["launch"] != "mpiexec"
             and on_a_node > site["cores_per_node"],
             f"{self.num_tasks} ranks would be {on_a_node} per node on this site, whose nodes have "
-            f"{site['cores_per_node']} core(s)",
+            f"{how_many(site['cores_per_node'], 'core')}",
         )

@@ -79,7 +79,7 @@ def test_answer_in_words(kept: Path) -> None:
             f"{group} messages, all pairs: beta-2.0 is faster than alpha-1.0 by a factor of 1.9"
         )
     assert sentences[3].startswith(
-        "Linpack, all cells: beta-2.0: no difference to alpha-1.0 shown (ratio "
+        "Linpack, all cells: beta-2.0: no difference from alpha-1.0 shown (ratio "
     )
     assert tally(comparison) == [
         "PointToPoint, cell by cell: beta-2.0 against alpha-1.0: faster in 24 of 24.",

@@ -250,7 +250,7 @@ def test_rows_of_a_history_that_its_launches_do_not_give_are_damage(unproven: Pa
 
 
 def test_history_and_regress_show_what_is_unproven(unproven: Path) -> None:
-    assert "which these are, and why: make audit" in said("history", "--runs", unproven)[1]
+    assert "make audit says which these are, and why" in said("history", "--runs", unproven)[1]
     last = sorted(unproven.iterdir())[-1]
     _, _, err = said("regress", last, "--against", "history", "--runs", unproven)
     assert f"caveat: {last.name} is unproven: " in err

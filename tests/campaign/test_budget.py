@@ -383,14 +383,16 @@ def test_what_is_tested_once_at_the_end_is_not_judged_before(
     [one] = headlines(comparison)
     assert one.unfinished == 2 and not one.unjudged and not one.open
     assert one.sentence == (
-        "Nothing is known about beta-1.0 against alpha-1.0; 2 not judged (not finished: all is "
-        "tested once, at the end)."
+        "Nothing is known about beta-1.0 against alpha-1.0; 2 not judged (not finished: everything "
+        "is tested once, at the end)."
     )
     said = ending(comparison)
     assert " ".join(" ".join(said).split()).startswith(one.sentence)
     assert "No difference is shown." not in said
     [first, *_] = warnings(comparison)
-    assert first.sentence.endswith("Nothing is judged yet, since all is tested once, at the end.")
+    assert first.sentence.endswith(
+        "Nothing is judged yet, since everything is tested once, at the end."
+    )
     assert measuring.measure(*resuming.old_campaign(asked("--resume", path.name)))
     assert read_manifest(path).tested_once
     after = compare(read_campaign(path))
@@ -408,7 +410,7 @@ def test_a_budget_too_small_for_looks_has_uniform_rounds_and_one_test(
     assert [wave.why for wave in state.waves] == [*["begin"] * 3, "uniform"]
     assert isinstance(state.ended, Ended) and state.ended.why == "budget"
     assert blocks(state) == {CLEAR: 4, OPEN: 4} and manifest.tested_once
-    said = "too small to choose, so everything is tested once, at the end"
+    said = "too small to choose cells, so everything is tested once, at the end"
     assert said in capsys.readouterr().out
     verdict = next(cell for cell in compare(read_campaign(path)).cells if cell.name == CLEAR)
     assert verdict.verdicts["beta-1.0"].ratio.interval_at(0.05) is not None
@@ -566,7 +568,7 @@ def test_where_no_launch_says_how_long_it_takes_that_is_said(
     ended = state_of(path).ended
     assert ended and (ended.why, ended.open_series) == ("unknown", 1)
     said = capsys.readouterr().out
-    assert "1 series are open, and it is unknown what would decide one" in said
+    assert "1 series still open, and it is unknown what would decide any" in said
     assert "the time left" not in said and "about 0 s" not in said
     assert all(one.agrees for one in replays(path))
 
@@ -643,8 +645,8 @@ def test_what_the_first_round_has_no_room_for_is_left_out_and_said(
     assert all(one.agrees for one in replays(path))
     missing = unmeasured(path, manifest, state_of(path), set(read_campaign(path).kept))
     [sentence] = [one.sentence for one in missing]
-    assert sentence == f"the budget had no room for 1 cell(s): {OPEN}"
-    assert "1 cell(s), the least important ones, were left out" in capsys.readouterr().out
+    assert sentence == f"the budget had no room for 1 cell: {OPEN}"
+    assert "left out, as the least important: 1 cell\n" in capsys.readouterr().out
     # The answer is of a part, and says so where it is read; who misses a cell learns why.
     comparison = compare(read_campaign(path))
     said = "The budget had no room for 1 cell, the least important ones: nothing here covers them."

@@ -202,7 +202,9 @@ def test_a_chain_that_is_asked_for_late_is_a_chain_all_the_same(
 
     monkeypatch.setattr(driver, "submit", refused_once)
     assert slurm.run_next(monkeypatch) == 0 and slurm.jobs == 2
-    assert "a user may have one job; asked for once more at the end" in capsys.readouterr().err
+    assert (
+        "a user may have one job; it will be requested again at the end" in capsys.readouterr().err
+    )
 
 
 def test_what_cannot_be_driven_by_jobs_is_refused(

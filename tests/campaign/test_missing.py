@@ -237,8 +237,8 @@ def test_what_reframe_says_of_its_end_is_the_cause_of_the_launch_that_it_loses(
 ) -> None:
     path = new(root, {"stopped after": 1})
     assert measure(path)
-    said = "ReFrame ended with exit code 1 during the launch: run session stopped: memory error; a"
-    assert f"({said} process may not use enough memory" in capsys.readouterr().out
+    said = "ReFrame ended with exit code 1 during the launch: run session stopped: memory error;"
+    assert f"({said} the memory limit of a process is too low" in capsys.readouterr().out
     assert_whole(path)
 
 
@@ -335,7 +335,7 @@ def test_what_was_left_out_is_not_said_to_have_failed(
     [path] = (root / "runs").iterdir()
     state = schedule.state_of(path)
     assert state and state.recorded() == 6 and missing.first_failure(path) is None
-    assert "campaign: every launch is sound, but ReFrame did not pass all checks" in said
+    assert "campaign: every launch is sound, but some checks failed in ReFrame" in said
     assert "share no memory" not in said
 
 

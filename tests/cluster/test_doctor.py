@@ -20,6 +20,6 @@ def test_a_node_with_a_full_shared_memory_is_named(cluster: Cluster) -> None:
         cluster.execute("rm /dev/shm/left", user="root", node=2)
     for campaign in set((PROJECT / "runs").glob("*-virtual-check-site*")) - before:
         shutil.rmtree(campaign)
-    assert "doctor: looked at 2 nodes" in said, said
+    assert "doctor: checked 2 nodes" in said, said
     [line] = [line for line in said.splitlines() if "/dev/shm has" in line]
     assert line.startswith("fix: node2: ") and "https://" in line

@@ -125,7 +125,7 @@ def test_a_stream_whose_number_is_another_file_s_is_none() -> None:
 def test_where_memory_runs_out_that_is_said() -> None:
     code, said = ends("bytes(2**62)", "")
     assert code == 1 and said.count("\n") == 1
-    assert said.startswith("x: a process may not use enough memory (`ulimit -v`")
+    assert said.startswith("x: the memory limit of a process is too low (`ulimit -v`")
     assert said.endswith("(MemoryError)\n")
 
 

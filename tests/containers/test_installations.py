@@ -62,7 +62,7 @@ def test_what_is_not_there_is_refused_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(InstallationError, match="it names none"):
         installations.of_site(PROJECT, {"launch": "mpiexec"}, NAME)
     (tmp_path / "mpi/bin/mpiexec").chmod(0o644)
-    with pytest.raises(InstallationError, match="is no program that can be started here"):
+    with pytest.raises(InstallationError, match="is not a program that can be started here"):
         of(site)
     (tmp_path / "prefix/bin/preflight").unlink()
     with pytest.raises(InstallationError, match="has no program preflight: give the prefix under"):
@@ -81,7 +81,9 @@ def test_one_that_is_unusable_is_refused_before_anything_long(
     assert request.known(PROJECT, "local", f"{NAME}, {NAME}") == [NAME]
     assert selection.implementations(PROJECT, "local", f"{NAME},{NAME},") == [NAME]
     request.refuse_installations(PROJECT, "local", [NAME, "mpich-5.0.2"])
-    with pytest.raises(images.ImageError, match="is no installation that `installations` of the"):
+    with pytest.raises(
+        images.ImageError, match="is not an installation that `installations` of the"
+    ):
         request.refuse_installations(PROJECT, "local", ["mpich-5.0.2+site"])
     # Nor is it taken for the image with that name.
     with pytest.raises(images.ImageError, match="is an installation of a site and no image"):
@@ -233,11 +235,13 @@ def test_what_is_gone_or_no_program_of_this_machine_is_told(tmp_path: Path) -> N
     # Of another architecture, by the number that says so; a script, whose programs nobody knows.
     for content in (whole[:18] + bytes([whole[18] ^ 1]) + whole[19:], b"#!/bin/sh\n", b""):
         program(first).write_bytes(content)
-        with pytest.raises(InstallationError, match=r"preflight is no program of this machine \("):
+        with pytest.raises(
+            InstallationError, match=r"preflight is not a program of this machine \("
+        ):
             of(site)
     first.unlink()
     os.mkfifo(first, 0o755)
-    with pytest.raises(InstallationError, match="is no program of this machine"):
+    with pytest.raises(InstallationError, match="is not a program of this machine"):
         of(site)
     site["installations"]["openmpi-5.0.11"]["prefix"] = "/" + "a" * 300
     with pytest.raises(InstallationError, match="File name too long"):

@@ -106,7 +106,9 @@ def test_what_is_packed_has_the_digest_and_unpacks_to_the_folder(
 
 def test_a_pipe_is_in_no_release(tree: Path) -> None:
     os.mkfifo(tree / "pipe")
-    with pytest.raises(SpackError, match=r"mpi-1\.2/pipe is no file, folder or link, .*remove it"):
+    with pytest.raises(
+        SpackError, match=r"mpi-1\.2/pipe is not a file, folder or link, .*remove it"
+    ):
         SourceFolder(tree.parent)
 
 

@@ -85,7 +85,7 @@ def test_a_new_release_is_made_with_the_lines_that_name_it(checkout: Path) -> No
 
 
 def test_what_is_no_release_is_refused(checkout: Path, tmp_path: Path) -> None:
-    with pytest.raises(SpackError, match="is no version"):
+    with pytest.raises(SpackError, match="is not a version"):
         release.make(checkout, "new")
     with pytest.raises(SpackError, match=r"has 0\.1\.1 already"):
         release.make(checkout, "0.1.1")

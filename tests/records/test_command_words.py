@@ -16,8 +16,8 @@ def parser() -> CommandWords:
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [(["x", "--keep-nights", "abc"], "keep-nights: 'abc' is no whole number"),
-     (["x", "--seconds", "soon"], "seconds: 'soon' is no number"),
+    [(["x", "--keep-nights", "abc"], "keep-nights: 'abc' is not a whole number"),
+     (["x", "--seconds", "soon"], "seconds: 'soon' is not a number"),
      (["x", "--builder", "foo"], "builder: 'foo' is unknown; choose from 'spack', 'none'"),
      (["x", "--bulider", "foo"], "unrecognized arguments: --bulider foo"),
      ([], "the following arguments are required: site")],

@@ -110,7 +110,7 @@ def test_osu_of_several_runs_and_kinds(tmp_path: Path) -> None:
         ("[" * 100_000, "is none of"),
         ('{"a":' * 100_000, "nested too deeply"),
         ('{"benchmarks": []}', "it has no benchmark"),
-        ('{"benchmarks": [1, {"name": "x"}]}', "benchmark 1: it is no benchmark"),
+        ('{"benchmarks": [1, {"name": "x"}]}', "benchmark 1: it is not a benchmark"),
         ('{"session_info": {}, "runs": 1}', "its runs are not ReFrame's"),
     ],
 )  # fmt: skip

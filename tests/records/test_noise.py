@@ -28,30 +28,31 @@ def test_the_noisiest_node_decides_what_can_be_shown() -> None:
     assert found.deviation == 0.004
     assert found.half_width == pytest.approx(student(5, 0.975) * 0.004 * (2 / 6) ** 0.5, rel=0.02)
     assert found.sentence == (
-        "How quiet: on 2 nodes, looked at for 2 s 2 time(s), work that waits for nothing had no "
-        "processor for up to 25.00% of the time (node2), at most 20 ms at once; a hypervisor took "
-        "up to 5.00%; clocks were 2.5 to 2.6 GHz; its time differed by 0.40% from one 50 ms to "
-        "another (the median of all looks). If launches differ by no more than that, the ratio of "
-        "two over 6 rounds is known to ±0.60%; they may differ for other reasons too."
+        "How quiet: in 2 looks of 2 s at each of 2 nodes, a busy loop was without a processor for "
+        "up to 25.00% of the time (node2), and for at most 20 ms at a stretch; a hypervisor took "
+        "up to 5.00%; clocks ran at 2.5 to 2.6 GHz; the time of the same work varied by 0.40% "
+        "between blocks of 50 ms (median over all looks). If launches vary by no more than that, "
+        "6 rounds will give the ratio of two to within ±0.60%; they may vary for other reasons, "
+        "too."
     )
-    assert found.few == "a ratio may be known to ±0.60% at best"
+    assert found.few == "a ratio may be known to within ±0.60% at best"
     assert manifest(quiet=found.model_dump()).quiet == found
     asked = quiet_of([noise()], rounds=6, of_budget=True)
-    assert asked and "over 6 rounds, for which the time asked is enough, is known" in asked.sentence
+    assert asked and "6 rounds (as many as the time allows) will give the ratio" in asked.sentence
 
 
 def test_one_round_shows_nothing() -> None:
     found = quiet_of([noise()], rounds=1)
     assert found and found.half_width is None and half_width(0.01, 1) is None
-    assert found.sentence.endswith("Of 1 round no precision can be told.")
+    assert found.sentence.endswith("No precision can be estimated from 1 round.")
     assert quiet_of([], rounds=3) is None
 
 
 @pytest.mark.parametrize("deviation", [1.09, 56.0, 1e6])
 def test_what_differs_by_any_amount_is_kept_without_a_precision(deviation: float) -> None:
     found = quiet_of([noise(deviation=deviation)], rounds=2)
-    assert found and found.half_width is None and found.few == "no precision can be told"
-    assert found.sentence.endswith("Of 2 rounds no precision can be told.")
+    assert found and found.half_width is None and found.few == "no precision can be estimated"
+    assert found.sentence.endswith("No precision can be estimated from 2 rounds.")
     assert manifest(quiet=found.model_dump()).quiet == found
     assert half_width(0.18, 2) == pytest.approx(8.85, rel=0.01)
 

@@ -94,9 +94,10 @@ def test_output_cut_anywhere_is_refused(data: st.DataObject) -> None:
         (lambda t: t.replace("[1e-05, 1e-05, 1e-05]", "[1e-05]", 1), ":3: 1 times, but the result"),
         (lambda t: t.replace("wyeast-records-2", "wyeast-records-3"), ":1: format"),
         (lambda t: t.replace('"mpi_wtime"', '"mpi_wtimes"'), ":1: mpi_wtime: Field required"),
-        (lambda t: t.replace("wyeast-records-2", "wyeast-records-1"), ":1: mpi_wtime is no key of"),
+        (lambda t: t.replace("wyeast-records-2", "wyeast-records-1"),
+         ":1: mpi_wtime is not a key of"),
         (lambda t: t.replace('"iterations": 3', '"iterations": "3"', 1), ":2: iterations: Input"),
-        (lambda t: t.replace('"operation": "pingpong"', '"operation": []'), "[] is no name"),
+        (lambda t: t.replace('"operation": "pingpong"', '"operation": []'), "[] is not a name"),
         # Of a number like this there is no floating-point number.
         (lambda t: t.replace('"warmup": 100', f'"warmup": 1{"0" * 400}'), ":2: warmup: Input"),
     ],

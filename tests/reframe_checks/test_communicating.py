@@ -339,7 +339,7 @@ def test_buffers_that_a_node_has_no_memory_for_are_left_out(
     outcome = stand_in.run("-C", eight_cores, only=only)
     assert outcome.launches == [] and "FAIL" not in outcome.text
     assert (
-        f"{sentence} for the buffers of 8 rank(s) on a node, but 80% of the memory of 1 node(s) "
+        f"{sentence} for the buffers of 8 ranks on a node, but 80% of the memory of 1 node "
         "is 2.40 GB; it is left out" in outcome.text
     ), outcome.text
 

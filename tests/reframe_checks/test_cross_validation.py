@@ -90,15 +90,15 @@ WRONG = [
     ({"netpipe.out": ""}, "NPmpi.1.out:1: the output is empty"),
     ({"netpipe.out": netpipe(SIZES[:-1])}, "NPmpi, turn 1: 25 message sizes were measured"),
     ({"netpipe.out": netpipe()[:-4]}, "NPmpi.1.out:26: the last line is cut off"),
-    ({"netpipe.stdout": "0: node\n"}, "2 on 1 node(s) were requested"),
+    ({"netpipe.stdout": "0: node\n"}, "2 on 1 node were requested"),
     ({"netpipe.stdout": "0: node1\n1: node2\n"}, "ranks were on node1, node2"),
     ({"netpipe.code": "3"}, "NPmpi.1 ended with exit code 3"),
     ({"imb.stdout": ""}, "IMB-MPI1.1.stdout:1: IMB did not finish"),
     ({"imb.stdout": imb().partition("# All")[0]}, "IMB did not finish"),
-    ({"imb.stdout": imb(trials=2)}, "requested 3 time(s) each"),
+    ({"imb.stdout": imb(trials=2)}, "requested, each 3 times"),
     ({"imb.stdout": imb(iterations=999)}, "not ('PingPong', 2, 1000) as requested"),
     ({"stdout": ours(SIZES)},
-     "pingpong, turn 1: 26 message sizes were measured, not the 26 requested 3 time(s)"),
+     "pingpong, turn 1: 26 message sizes were measured, not the 26 requested, each 3 times"),
     ({"stdout": ""}, "pingpong.1.stdout:1: the output is empty"),
 ]  # fmt: skip
 

@@ -178,7 +178,7 @@ SINGLETONS = lines(header("preflight", ranks=1), header("preflight", ranks=1))
 
 OTHER_WORLDS = [
     (SINGLETONS, "one world"),
-    (PREFLIGHT.replace('["node", "node"]', '["node1", "node2"]'), "2 node(s), node1, node2"),
+    (PREFLIGHT.replace('["node", "node"]', '["node1", "node2"]'), "2 nodes, node1, node2"),
     (PREFLIGHT.replace("MPICH Version: 5.0.2", "Open MPI v4.1.4"), "the library that ran reports"),
     (PREFLIGHT.replace("MPICH V", "MVAPICH V"), "the library that ran reports: MVAPICH Version"),
     (PREFLIGHT.replace("5.0.2", "5.0.21"), "the library that ran reports: MPICH Version: 5.0.21"),

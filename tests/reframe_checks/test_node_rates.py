@@ -31,7 +31,7 @@ WRONG_RATES = [
     ("^Dgemm", dgemm(flop=7), "failed", "7 operations are not the 2 n^3 of order 1500"),
     ("^Dgemm", dgemm(seconds=1e-5), "suspect", "is above the processors' peak of at most"),
     ("^Dgemm", dgemm(ranks=CORES + 1), "failed",
-     f"{CORES + 1} ranks formed the world, {CORES} were requested"),
+     f"{CORES + 1} ranks formed the world, not the {CORES} requested"),
     ("^Dgemm", dgemm(clock_hz_by_rank=[1e9] * (CORES + 1)), "failed",
      "one entry for each rank"),
     ("^Stream", stream(kernels=("copy", "add")), "failed", "('stream', 'triad', 5)]"),

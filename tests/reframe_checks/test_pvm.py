@@ -76,7 +76,7 @@ WRONG = [
     (echo(library="PVM 3.4.5"), "the library that ran reports: PVM 3.4.5"),
     (echo(raw=False), "lacks the times of single iterations"),
     (echo(verified=1), "data were not verified both ways"),
-    (echo().replace('["node", "node"]', '["node1", "node2"]'), "2 node(s), node1, node2"),
+    (echo().replace('["node", "node"]', '["node1", "node2"]'), "2 nodes, node1, node2"),
     (echo().rsplit("\n", 2)[0] + "\n", "truncated"),
 ]  # fmt: skip
 

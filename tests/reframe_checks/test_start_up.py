@@ -101,7 +101,7 @@ WRONG = [
     (WHOLE[: WHOLE.rindex("{")], "failed", "truncated"),
     (WHOLE[: len(WHOLE) // 2], "failed", "rfm_job.out:"),
     (startup(times=1), "failed", "do not have one time for each rank"),
-    (startup(ranks=3, times=3), "failed", "3 ranks formed the world, 2 were requested"),
+    (startup(ranks=3, times=3), "failed", "3 ranks formed the world, not the 2 requested"),
     (lines(header("startup", hosts=[HERE] * 2), {"record": "end", "results": 0}), "failed",
      "0 start-ups; a launch has one"),
     (startup(hosts="elsewhere"), "failed", "rank 0 ran on elsewhere: a duration cannot"),

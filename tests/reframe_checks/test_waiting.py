@@ -260,7 +260,7 @@ def test_a_scheduler_other_than_slurm_that_does_not_answer_gives_up_no_job(
         schedulers.patient(poll)(None, job, None)
         clock.now += 300
     assert [line.partition("min: ")[2] for line in lines] == [
-        "its scheduler is not asked what for",
+        "its scheduler is not asked for the reason",
     ], "a silence of less than a minute is not told"
     answers += 2 * [errors.JobSchedulerError("qstat failed")]
     schedulers.patient(poll)(None, job)

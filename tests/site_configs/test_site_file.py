@@ -244,23 +244,23 @@ def test_an_installation_is_a_mapping(tmp_path: Path) -> None:
 
 #: What each launch sets itself -> what the refusal says to do in its place.
 OWN_OPTIONS = {
-    "[-n, '4']": "how many ranks there are is each experiment's",
-    "[-np, '4']": "how many ranks there are",
-    "[--np=4]": "how many ranks there are",
+    "[-n, '4']": "each experiment sets its number of ranks",
+    "[-np, '4']": "each experiment sets its number of ranks",
+    "[--np=4]": "each experiment sets its number of ranks",
     "[-ppn, '2']": "set `nodes` and `cores_per_node`, by which ranks are spread",
     "[--map-by, 'ppr:1:node']": "set `nodes` and `cores_per_node`",
     "['--map-by=node']": "set `nodes` and `cores_per_node`",
     "[--rank-by, slot]": "set `nodes` and `cores_per_node`",
-    "[--bind-to, none]": "ranks are bound to a core each",
-    "[-bind-to=core]": "ranks are bound to a core each",
-    "[--hostfile, hosts]": "set `hostfile: true` if the launcher has to be told",
+    "[--bind-to, none]": "they are bound to one core each",
+    "[-bind-to=core]": "they are bound to one core each",
+    "[--hostfile, hosts]": "set `hostfile: true` if the launcher must be told",
     "[-f, hosts]": "set `hostfile: true`",
     "[--host, 'a,b']": "set `hostfile: true`",
     "['--host=a']": "set `hostfile: true`",
     "[--prtemca, rmaps_default_mapping_policy, slot]": "set `nodes` and `cores_per_node`",
-    "[--mca, hwloc_base_binding_policy, none]": "ranks are bound to a core each",
-    "[-genv, I_MPI_PIN=0]": "ranks are bound to a core each",
-    "{mpich: [-iface, eth1], openmpi: [--bind-to, none]}": "ranks are bound to a core each",
+    "[--mca, hwloc_base_binding_policy, none]": "they are bound to one core each",
+    "[-genv, I_MPI_PIN=0]": "they are bound to one core each",
+    "{mpich: [-iface, eth1], openmpi: [--bind-to, none]}": "they are bound to one core each",
 }
 
 
@@ -276,7 +276,8 @@ def test_what_every_launch_sets_itself_is_no_site_s(tmp_path: Path, options: str
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
-        ("-n4", "how many ranks there are"), ("--ntasks=4", "how many ranks there are"),
+        ("-n4", "each experiment sets its number of ranks"),
+        ("--ntasks=4", "each experiment sets its number of ranks"),
         ("--ntasks-per-node=2", "set `nodes` and"), ("-N2", "set `nodes` and"),
         ("--mpi=pmix", "each image names the PMI"), ("-wnode1", "choose nodes in `access`"),
     ],

@@ -36,7 +36,7 @@ def from_outside(campaign: Campaign) -> list[FromOutside]:
         found.append(
             FromOutside(
                 "blocks measured again",
-                "Measured again, once, since a process was stopped or a link lost its carrier: "
+                "Measured again, once, because a process was stopped or a link lost its carrier: "
                 f"{blocks(campaign.repeated)}. The first results are kept separately in the "
                 "campaign.",
             )
@@ -75,7 +75,7 @@ def limits(said: object) -> list[FromOutside]:
     """Return the limits that a campaign was told to have on its machine when it began."""
     if not isinstance(said, list):
         return []
-    return [FromOutside("a limit of the machine's", one) for one in said if isinstance(one, str)]
+    return [FromOutside("a limit of the machine", one) for one in said if isinstance(one, str)]
 
 
 def variables(records: list[LaunchRecord]) -> FromOutside | None:
@@ -112,8 +112,8 @@ def others(records: list[LaunchRecord]) -> FromOutside | None:
         "others used the processors",
         f"During {len(shares)} of {len(records)} launches other processes used more than "
         f"{MARKED_SHARE:.0%} of a processor on the first node, most during {worst} "
-        f"({shares[worst]:.2g} processors); in total {names}: these launches' rates are those of a "
-        "machine that was partly busy with something else.",
+        f"({shares[worst]:.2g} processors); in total {names}: the machine was partly busy with "
+        "something else, and these launches' rates include that.",
     )
 
 
@@ -148,6 +148,6 @@ def leftovers(records: list[LaunchRecord]) -> FromOutside | None:
     names = ", ".join(dict.fromkeys(one.implementation for one in found))
     return FromOutside(
         "processes left running",
-        f"{launches(found)} of {names} left processes running, which were ended before the next "
+        f"{launches(found)} of {names} left processes running, which were killed before the next "
         "launch.",
     )

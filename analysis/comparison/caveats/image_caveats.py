@@ -70,7 +70,7 @@ def difference_in(comparison: Comparison, experiment: str, rule: Rule) -> str:
     if rule.at == ["compiled_by"] and words:
         found = [image_libraries.mpi(facts_of(manifest, name)) for name in compared]
         if None in found:
-            return f"{words}; which libraries were loaded is not known of all"
+            return f"{words}; it is not known for all of them which libraries were loaded"
         # One that was compiled once is the same for whoever put it into an image.
         return words if any(one != found[0] for one in found) else ""
     return words

@@ -35,15 +35,14 @@ CLOCK = TooShort(
     f"Limited by the clock: the median over launches is below {FEWEST_STEPS} steps of the clock "
     "(the coarsest of the launches), so it says more about the clock than about the "
     "implementation. It is left out of ratios, verdicts and ranks; the launches' other sizes are "
-    "not.",
+    "kept.",
 )  # fmt: skip
 WAITING = TooShort(
     "limited-by-waiting", "Limited by waiting for processors",
     Column("late", "late by", PREFIXED, "s"),
-    "Limited by waiting for processors: with more ranks than processors, messages found their rank "
-    f"without one, and by as much as {MOST_WAITED:.0%} of the median over launches or more the "
-    "operation may have been late. It is left out of ratios, verdicts and ranks; longer ones are "
-    "not.",
+    "Limited by waiting for processors: with more ranks than processors, messages reached ranks "
+    f"that had none, which may have delayed the operation by {MOST_WAITED:.0%} of the median over "
+    "launches or more. It is left out of ratios, verdicts and ranks; longer ones are kept.",
 )  # fmt: skip
 LIMITS = (CLOCK, WAITING)
 

@@ -119,9 +119,11 @@ def placement_table(comparison: Comparison) -> Table | None:
         for one in sorted(seen, key=lambda one: one.cell not in apart)
     ]  # fmt: skip
     notes = [
-        "As the ranks saw it at their end. Launches that are alike may differ in which nodes and "
-        "cores they got; those of one round are held against each other. The wait is that of the "
-        "rank that waited most for a processor, as a part of its time: the median over launches."
+        "As seen by the ranks when they ended. Launches that are alike may differ in which nodes "
+        "and cores they got; launches of the same round are compared with each other. The wait is "
+        "that "
+        "of the rank that waited longest for a processor, as a share of its time: the median over "
+        "launches."
     ]
     return Table(NAME, "Where the ranks were", columns, rows, notes) if rows else None
 
@@ -139,6 +141,6 @@ def placement_sentences(comparison: Comparison) -> list[str]:
     return [
         f"Ranks were placed differently in {len(cells)} cell{'s' if len(cells) > 1 else ''} "
         f"({', '.join(cells[:MOST_NAMED])}{' …' if len(cells) > MOST_NAMED else ''}), {count}: "
-        f"{how}. What differs in them may be the place and not the library."
+        f"{how}. A difference in them may be due to placement and not to the library."
         for (count, how), cells in said.items()
     ]

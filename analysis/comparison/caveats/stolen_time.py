@@ -31,7 +31,7 @@ def stolen_time(campaign: Campaign) -> list[str]:
         return []
     seconds = sum(launch.record.processors_s.get("stolen", 0.0) for launch in campaign.sound())
     return [
-        f"A hypervisor took {middle:.1%} of the time that processors had work in the median launch "
-        f"and {shares[worst]:.1%} in {worst} ({prefixed(seconds, 's')} of all launches): this "
-        "campaign's rates are those of a machine that was partly busy with something else."
+        f"Of the time in which processors had work, a hypervisor took {middle:.1%} in the median "
+        f"launch and {shares[worst]:.1%} in {worst} ({prefixed(seconds, 's')} over all launches): "
+        "the machine was partly busy with something else, and this campaign's rates include that."
     ]

@@ -78,7 +78,7 @@ def test_what_the_clock_cannot_time_was_measured_in_the_same_round(folder: Path)
     for base in (COARSE, OTHER):
         [headline] = headlines(compare(read_campaign(folder), base=base))
         assert headline.too_short == 1 and headline.without_pairs == 0
-        assert "; 1 too short for the clock at each size that both have" in headline.sentence
+        assert "; 1 too short for the clock at every size that both have" in headline.sentence
         assert "never measured" not in headline.sentence
     # In another round is another thing.
     for path in folder.glob(f"launches/*{SHORT.replace('=', '*')}*_{COARSE}"):

@@ -140,8 +140,8 @@ def test_a_median_is_of_the_sizes_of_the_ratio_beside_it(tmp_path: Path) -> None
         short.verdicts["beta-2.0"].ratio.value, rel=0.02
     )
     assert table.notes == [
-        "Medians are over the sizes named, as the ratios beside them: over several sizes the "
-        "geometric mean."
+        "Medians, like the ratios beside them, cover the sizes named; over several sizes they "
+        "are geometric means."
     ]
     # Where there are no messages there is no size to name, and where all agree nothing to say.
     table = side_by_side(comparison, "Linpack", True)
@@ -162,7 +162,7 @@ def test_a_median_of_other_sizes_than_the_ratio_s_is_not_shown(tmp_path: Path) -
         [row] = [one for one in table.rows if one.values[0] == "Send/Recv short"][:1]
         assert not [value for column, value in zip(table.columns, row.values, strict=True)
                     if column.name.startswith("median") and value is not None]  # fmt: skip
-        assert "No medians stand beside the ratios of 1 (Send/Recv short)" in table.notes[1]
+        assert "No medians are given beside the ratios of 1 (Send/Recv short)" in table.notes[1]
     cell.values["beta-2.0"].clear()
     cell.verdicts.clear()
     assert sizes_beside(cell) == []

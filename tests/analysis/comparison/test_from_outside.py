@@ -51,7 +51,7 @@ def test_limits_of_the_machine_are_stated() -> None:
     one = campaign(None)
     one.manifest.machine["limited"] = ["A quota gives this campaign the time of 0.5 of 2 cores."]
     [found] = from_outside(one)
-    assert found.few == "a limit of the machine's" and "0.5 of 2 cores" in found.sentence
+    assert found.few == "a limit of the machine" and "0.5 of 2 cores" in found.sentence
     one.manifest.machine["limited"] = {"of": "a damaged manifest"}
     assert from_outside(one) == []
 

@@ -61,8 +61,8 @@ def test_each_difference_is_named_with_the_experiments_that_it_concerns(tmp_path
     assert found == {
         "compiler flags: -O2 -g (alpha-1.0); -O2 -g -march=x86-64-v3 (beta-2.0)": both,
         "HPL's version: 2.0 (alpha-1.0); 2.3 (beta-2.0)": ("Linpack",),
-        "builder: wheel (alpha-1.0); spack (beta-2.0); which libraries were loaded is not known "
-        "of all": both,
+        "builder: wheel (alpha-1.0); spack (beta-2.0); it is not known for all of them which "
+        "libraries were loaded": both,
     }
     # Nas was not measured: of its programs there is nothing to say.
     assert not any("NAS" in sentence for sentence in caveats(folder))
@@ -121,7 +121,7 @@ def test_what_images_load_is_not_known_of_older_campaigns(tmp_path: Path) -> Non
     (words,) = said_of(folder, "builder")
     assert words == (
         "the distribution (alpha-1.0); spack (beta-2.0); "
-        "which libraries were loaded is not known of all"
+        "it is not known for all of them which libraries were loaded"
     )
     assert said_of(folder, "libraries besides the MPI") == {}
 

@@ -24,7 +24,7 @@ def test_a_group_of_one_cell_has_the_verdict_of_that_cell(tmp_path: Path) -> Non
         [sentence] = sentences_of(group)
         is_shown = f"{own.words} than" in sentence
         assert is_shown == own.is_different
-        assert is_shown or f"no difference to {own.base} shown" in sentence
+        assert is_shown or f"no difference from {own.base} shown" in sentence
 
 
 def test_what_is_oversubscribed_is_of_no_family_and_in_no_group(tmp_path: Path) -> None:

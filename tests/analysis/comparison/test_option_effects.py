@@ -105,8 +105,8 @@ def test_builds_that_are_alike_differ_in_nothing() -> None:
     found = pair(changed(*OTHER_NAMES))
     assert (found.changes, found.following) == ((), ())
     assert found.sentence == (
-        f"{BASE} and {OTHER} were built with no difference that is known: none between them is a "
-        "build option's."
+        f"{BASE} and {OTHER} were built with no known difference: nothing between them is due to a "
+        "build option."
     )
 
 
@@ -135,8 +135,8 @@ def test_one_thing_that_differs_is_named(change: Callable[[Any], object], words:
     found = pair(changed(*OTHER_NAMES, change))
     assert found.is_one and found.words == words
     assert found.sentence == (
-        f"{BASE} and {OTHER} were built with one difference, {words}: what is shown to differ "
-        "between them is that option's."
+        f"{BASE} and {OTHER} were built with one difference, {words}: whatever is shown to "
+        "differ between them is due to that option."
     )
 
 
@@ -158,7 +158,7 @@ def test_of_two_things_neither_is_blamed(second: Callable[[Any], object]) -> Non
         found = pair(other, base)
         assert not found.is_one and len(found.changes) == 2
         assert "openmpi's fabrics (none and cma)" in found.words
-        assert found.sentence.endswith("nothing between them is attributed to one of these.")
+        assert found.sentence.endswith("no result is attributed to any single one of these.")
         assert "with 2 differences, " in found.sentence
 
 

@@ -133,7 +133,7 @@ def test_all_pairs_are_in_the_tables_the_report_and_the_last_lines(declared: Pat
     assert len(pairs) == 3 * len(comparison.groups) and ("gamma-3.0", "beta-2.0") in pairs
     assert len(tables["ratios-Linpack"].rows) == 3 * len(comparison.experiment("Linpack"))
     said = "\n".join(ending(comparison))
-    assert "Differences of every two" in said and "gamma-3.0 slower than beta-2.0 by" in said
+    assert "Differences between every two" in said and "gamma-3.0 slower than beta-2.0 by" in said
     assert len(said.splitlines()) <= 25
     assert any("gamma-3.0 is slower than beta-2.0" in one for one in answer(comparison))
     # Against another base, what both campaigns have is held against each other the same way round.

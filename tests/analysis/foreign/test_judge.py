@@ -197,7 +197,7 @@ def test_runs_of_a_session_are_one_value(tmp_path: Path) -> None:
     ]
     done = analysis("judge", str(database(tmp_path / "results.db", sessions)))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "no difference shown" in done.stdout and "those of one session" in done.stdout
+    assert "no difference shown" in done.stdout and "Runs of one ReFrame session" in done.stdout
 
 
 def test_runs_of_an_hour_are_one_value(tmp_path: Path) -> None:

@@ -52,7 +52,9 @@ def test_one_session_a_side_is_told(tmp_path: Path) -> None:
     new = of_levels(tmp_path / "new.db", [95.0], 10)
     done = analysis("judge", base, new)
     assert done.returncode == 3
-    assert "(5 and 5 runs in 1 and 1 sessions): one session a side" in in_words(done.stdout)
+    assert "(5 and 5 runs in 1 and 1 sessions): there is one session a side" in in_words(
+        done.stdout
+    )
 
 
 def test_one_new_session_is_one_draw(tmp_path: Path) -> None:

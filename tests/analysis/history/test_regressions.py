@@ -250,7 +250,7 @@ def test_lower_is_better_where_the_metric_says_so(tmp_path: Path) -> None:
         for name, rate, seed in (("fast", 30e9, 1), ("slow", 20e9, 2))
     )  # fmt: skip
     worse = analysis("regress", str(slow), "--against", str(fast))
-    assert "smallest slowdown that would have been seen with 80%" in worse.stdout
+    assert "smallest slowdown that would have been seen with a probability of 80%" in worse.stdout
     assert worse.returncode == 3 and worse.stdout.count("regression: Linpack") == 2
     assert analysis("regress", str(fast), "--against", str(slow)).returncode == 0
 

@@ -279,7 +279,7 @@ def replaced(index: int, **changes: object) -> list[dict[str, object]]:
 def test_time_that_cannot_be(tmp_path: Path) -> None:
     longer = replaced(7, time_s=10.1)
     sentence = impossible_time(read(tmp_path, text_of(longer)))
-    assert sentence == "rank 1 spent 10.1 s in calls of MPI, and 1 thread(s) ran for 10 s"
+    assert sentence == "rank 1 spent 10.1 s in calls of MPI, and its 1 thread ran for 10 s"
     longer[6] = of_rank(1, threads=2)
     assert impossible_time(read(tmp_path, text_of(longer))) is None
 

@@ -183,7 +183,7 @@ def test_what_a_hypervisor_took_is_beside_the_verdict(runs: Path) -> None:
         stolen = {"processors_s": {"busy": 4.0, "idle": 5.0, "stolen": 1.0}}
         path.write_text(json.dumps(json.loads(path.read_text()) | stolen))
     told = judged(runs, tonight, [before])
-    assert "took 20.0% of the time that processors had work" in told["stolen_time"][tonight.name]
+    assert "processors had work, a hypervisor took 20.0% in" in told["stolen_time"][tonight.name]
     assert list(told["stolen_time"]) == [tonight.name]
     summary = (tonight / "night.md").read_text()
     assert "## Time taken by other guests" in summary and "took 20.0%" in summary
@@ -354,7 +354,9 @@ def test_a_reference_says_which_slowdown_it_would_have_shown() -> None:
     assert far.is_blind and far.smallest == pytest.approx(99, rel=0.02)
     assert once.is_blind and once.smallest is None and held(1, 2, low=None).is_blind
     seen, blind = power_sentences([near, far, once])
-    assert re.search(r"with 80%: 12(\.\d)?% at best, a factor of 10\d in the median", seen)
+    assert re.search(
+        r"with a probability of 80%: 12(\.\d)?% at best, a factor of 10\d in the median", seen
+    )
     assert "2 of 3 metrics" in blind and "measured once" in blind and "25%" in blind
     assert power_sentences([]) == [] and len(power_sentences([near])) == 1
 
@@ -362,7 +364,7 @@ def test_a_reference_says_which_slowdown_it_would_have_shown() -> None:
 def test_a_campaign_ends_with_the_power_of_its_references(tmp_path: Path) -> None:
     with_reference(tmp_path, 9000.0, 9100.0)
     seen, blind = findings(tmp_path, (), "local")
-    assert "would have missed its reference with 80%: a factor of 1" in seen
+    assert "would have missed its reference with a probability of 80%: a factor of 1" in seen
     assert blind.startswith("1 of 1 metrics with a reference would not have shown a slowdown of 25")
 
 

@@ -200,7 +200,8 @@ def test_plan_corrects_as_verdicts_do(tmp_path: Path) -> None:
         for row in (cells[cell.name] for cell in own):
             assert row.to_show == rounds_to_show(row.deviation, 0.02, 0.8, family, row.seen - 1)
     shown = analysis("plan", str(folder), "--cells").stdout
-    assert "corrected for 3 or 9 comparisons" in " ".join(shown.split())
+    said = " ".join(shown.split())
+    assert "corrected for the number of comparisons of each experiment (3, 9)" in said
 
 
 def test_rounds_that_agree_have_no_plan(tmp_path: Path) -> None:

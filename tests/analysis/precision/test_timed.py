@@ -65,8 +65,8 @@ def test_between_launches_are_those_that_followed_one_another() -> None:
     # The fourth is not there, and the first of another round did not follow.
     assert between_s([*of_round, at(1, 20.0, number=2)]) == pytest.approx([0.5, 1.0])
     assert said_between(of_round) == (
-        "From the end of a launch to the beginning of the next of its round: 0.75 s, the median of "
-        "2; the middle half 0.625 to 0.875 s."
+        "Between the end of a launch and the beginning of the next in its round: 0.75 s (median of "
+        "2; middle half 0.625 to 0.875 s)."
     )
     # The clock was set back in the second.
     assert between_s([at(1, 0.0), at(2, 1.0)]) == [] and said_between([at(1, 0.0)]) is None

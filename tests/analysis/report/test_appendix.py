@@ -61,7 +61,7 @@ def test_the_programs_address_is_that_of_bundles(
     subprocess.run([*git, "remote", "set-url", "origin", "https://host.org/w"], check=True)
     assert "git clone https://host.org/w wyeast" in told()
     done = analysis("export", str(made), "-f", "appendix", "--repository", "/home/me/x")
-    assert done.returncode == 1 and "is no address that others can use" in done.stderr
+    assert done.returncode == 1 and "is not an address that others can use" in done.stderr
 
 
 def test_nothing_in_it_is_a_command_of_latex_that_is_not_ours(written: Path) -> None:

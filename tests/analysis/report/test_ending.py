@@ -69,7 +69,7 @@ def test_of_one_round_nothing_is_foretold(tmp_path: Path) -> None:
     assert one.sentence.endswith("; 26 open.")
     said = ending(comparison)
     assert "No difference is shown." in said
-    assert "  too little is known to say: PointToPoint (24), Linpack (2)" in said
+    assert "  too few data to predict: PointToPoint (24), Linpack (2)" in said
 
 
 def test_the_time_is_of_all_launches_of_the_experiment(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_what_comes_before_a_command_is_said_where_the_shell_has_another_python(
 def test_what_is_open_is_named_with_what_would_decide_it(sample: Comparison) -> None:
     said = ending(sample)
     assert len(said) <= MOST_LINES
-    [title] = [place for place, one in enumerate(said) if one.startswith("Open; ")]
+    [title] = [place for place, one in enumerate(said) if one.startswith("Still open; ")]
     assert "make run SITE=local TIER=quick IMAGES=openmpi-5.0.11,mpich-5.0.2 ROUNDS=" in said[title]
     found = open_cells(sample)
     rounds, own = found.rounds["PointToPoint"], found.of(experiment="PointToPoint")
@@ -132,14 +132,18 @@ def test_the_readme_shows_an_answer_as_it_is_printed_today(
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     [block] = [
         one for one in (PROJECT / "README.md").read_text().split("```")[1::2]
-        if "Differences to" in one
+        if "Differences from" in one
     ]  # fmt: skip
     lines = block.strip().splitlines()
     [first] = [place for place, one in enumerate(lines) if " is faster than " in one]
     shown = lines[first:]
     assert len(shown) <= MOST_LINES + 3 and shown[-1].startswith("report: runs/")
     # The sentences without numbers are those of today.
-    frame = [one for one in ending(sample) if one.startswith(("Differences to", "Open; ", "All "))]
+    frame = [
+        one
+        for one in ending(sample)
+        if one.startswith(("Differences from", "Still open; ", "All "))
+    ]
     name = shown[-1].split("/")[1]
     assert len(frame) == 3 and all(one.replace("sample", name) in shown for one in frame)
     said = " ".join(" ".join(shown[:3]).split())

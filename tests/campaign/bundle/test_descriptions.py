@@ -86,9 +86,7 @@ def test_the_address_that_is_published_is_told(
 ) -> None:
     git(here.root, "remote", "add", "origin", "https://example.org/wyeast")
     made(here)
-    assert "the program is to be had at https://example.org/wyeast, as git" in (
-        capsys.readouterr().err
-    )
+    assert "the program is at https://example.org/wyeast, as git" in (capsys.readouterr().err)
 
 
 def test_a_readme_says_all_that_a_reviewer_needs(here: Checkout, tmp_path: Path) -> None:
@@ -126,9 +124,9 @@ def test_without_an_address_that_is_said(
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
-    [(["--creator", "Ada (0000-0002-1825-0098)"], "0000-0002-1825-0098 is no ORCID"),
-     (["--creator", "Ada (12"], "`Ada (12` is no name"), (["--creator", " ; "], "names nobody"),
-     (["--repository", "/home/me/wyeast"], "is no address that others can use")],
+    [(["--creator", "Ada (0000-0002-1825-0098)"], "0000-0002-1825-0098 is not an ORCID"),
+     (["--creator", "Ada (12"], "`Ada (12` is not a name"), (["--creator", " ; "], "names nobody"),
+     (["--repository", "/home/me/wyeast"], "is not an address that others can use")],
 )  # fmt: skip
 def test_who_is_nobody_and_where_nothing_is_are_refused(
     words: list[str], sentence: str, here: Checkout, capsys: pytest.CaptureFixture[str]

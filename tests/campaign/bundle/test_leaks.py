@@ -149,7 +149,7 @@ def test_a_bundle_is_refused_until_somebody_says_what_becomes_of_it(
         assert "REDACT=1 replaces it, and KEEP='<pattern>' says" in said
         assert not bundle.exists()
     assert make.main([NAME, "--keep", "("]) == 1
-    assert "is no pattern" in capsys.readouterr().err
+    assert "is not a valid pattern" in capsys.readouterr().err
     assert make.main([NAME, "--keep", "/home/alice"]) == 0 and bundle.exists()
 
 

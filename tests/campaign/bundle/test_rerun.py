@@ -210,7 +210,7 @@ def test_what_would_hold_a_machine_for_ever_is_refused_before_it_is_held(
     file.write_text(json.dumps(json.loads(file.read_text()) | facts))
     out = tmp_path / "sent.tar.gz"
     assert make.main([NAME, "--out", str(out)]) == 0
-    told = "is repeated only with MOST_ROUNDS=999999" in capsys.readouterr().err
+    told = "unless it is given MOST_ROUNDS=999999" in capsys.readouterr().err
     assert told == ("rounds" in facts)
     assert rerun.main([str(out), *submit()]) == 1
     assert words in capsys.readouterr().err

@@ -29,7 +29,10 @@ def test_an_output_without_a_known_cause(
 ) -> None:
     (tmp_path / "said").write_text("FATAL: it is Tuesday\n")
     assert doctor.of_output(str(tmp_path / "said")) == 0
-    assert "no cause in it is known; its sentence is: it is Tuesday" in capsys.readouterr().out
+    assert (
+        "it shows no known cause; the line that best says what failed: it is Tuesday"
+        in capsys.readouterr().out
+    )
 
 
 def test_an_output_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
