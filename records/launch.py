@@ -80,7 +80,7 @@ def amounts(node: dict[str, str | int | float | None]) -> dict[str, str | int | 
     """Refuse less than nothing of a node, and more than any has."""
     for name, value in node.items():
         if isinstance(value, int | float) and value < 0:
-            raise ValueError(f"{name} is {value}")
+            raise ValueError(f"{one_line(name)} is {value}")
     possible(node)
     return node
 

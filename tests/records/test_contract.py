@@ -142,6 +142,15 @@ def whole(kind: str) -> dict[str, Any]:
 KINDS = pytest.mark.parametrize("kind", ["manifest", "launch"])
 
 
+def test_what_this_python_has_no_name_for_is_not_printed(tmp_path: Path) -> None:
+    """A character of a later Unicode, in the name of what a node has."""
+    facts = launch_facts()
+    facts["node"]["new \U0001342f"] = -1
+    file = tmp_path / "launch.json"
+    file.write_text(json.dumps(facts))
+    assert read("launch", file) is None
+
+
 @KINDS
 @OFTEN
 @given(data=st.data())
