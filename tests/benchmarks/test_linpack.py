@@ -11,6 +11,7 @@ import pytest
 from records.node_rates import DgemmResult, LinpackSolve, Rate, StreamResult
 from records.program_output import read_program_output
 from tests.benchmarks.conftest import PROJECT, SANITIZERS, Built, Sanitized
+from tests.benchmarks.libraries import Libraries
 from tests.benchmarks.test_programs import SCHEMA
 
 pytestmark = pytest.mark.real
@@ -344,11 +345,9 @@ def test_sanitizers_find_nothing(sanitized_one: Sanitized) -> None:
         sanitized_one.check(program, *arguments, *SHORT)
 
 
-def test_valgrind_finds_nothing(one: Built) -> None:
+def test_valgrind_finds_nothing(one: Built, tmp_path: Path) -> None:
     command = ["valgrind", "-q", "--error-exitcode=9", "--undef-value-errors=no",
                f"--suppressions={PROJECT}/tests/benchmarks/valgrind.supp"]  # fmt: skip
-    for program, arguments in SMALL:
-        done = one.run_command(
-            [*command, str(one.build / "bin" / program), *arguments, *SHORT], ranks=1
-        )
-        assert done.returncode == 0, (program, done.stderr[-3000:])
+    runs = [(program, *arguments, *SHORT) for program, arguments in SMALL]
+    done = Libraries(one).run_each(runs, tmp_path, 1, command)
+    assert done.returncode == 0, done.stderr[-3000:]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.conftest import PROJECT, Built, Sanitized
+from tests.benchmarks.libraries import Libraries
 
 pytestmark = pytest.mark.real
 TINY = ["--iterations", "3", "--warmup", "1"]
@@ -52,9 +53,19 @@ RUNS = [
 ]  # fmt: skip
 
 
-def test_sanitizers_find_nothing(sanitized: Sanitized) -> None:
+#: What these do is in how they start themselves.
+BY_THEMSELVES = ("preflight", "startup")
+
+
+def test_sanitizers_find_nothing(sanitized: Sanitized, tmp_path: Path) -> None:
+    libraries = Libraries(sanitized)
+    for ranks in sorted({ranks for _, ranks, _ in RUNS}):
+        runs = [(program, *arguments) for program, of, arguments in RUNS
+                if of == ranks and program not in BY_THEMSELVES]  # fmt: skip
+        libraries.check(runs, tmp_path, ranks)
     for program, ranks, arguments in RUNS:
-        sanitized.check(program, *arguments, ranks=ranks)
+        if program in BY_THEMSELVES:
+            sanitized.check(program, *arguments, ranks=ranks)
     # Not under valgrind: MPICH 5.0.2 itself reads there what it has freed.
     sanitized.check("startup", "--sessions")
 
@@ -63,13 +74,26 @@ VALGRIND = ["valgrind", "-q", "--error-exitcode=9",
             f"--suppressions={PROJECT}/tests/benchmarks/valgrind.supp"]  # fmt: skip
 
 
-@pytest.mark.parametrize(("program", "ranks", "arguments"), RUNS)
-def test_valgrind_finds_nothing(one: Built, program: str, ranks: int, arguments: list[str]) -> None:
-    """Reads of what nobody has written, too; what an MPI does so itself, valgrind.supp names."""
-    done = one.run_command(
-        [*VALGRIND, str(one.build / "bin" / program), *arguments],
-        ranks=ranks if "--group" in arguments else 2,
-    )
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_valgrind_finds_nothing(one: Built, ranks: int, tmp_path: Path) -> None:
+    """Reads of what nobody has written, too; what an MPI does so itself, valgrind.supp names.
+
+    Of four ranks where both halves of the world are at work.
+    """
+    runs = [(program, *arguments) for program, _, arguments in RUNS
+            if program not in BY_THEMSELVES
+            and ("--group" in arguments) == (ranks == 4)]  # fmt: skip
+    done = Libraries(one).run_each(runs, tmp_path, ranks, VALGRIND)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments"), [(name, words) for name, _, words in RUNS if name in BY_THEMSELVES]
+)
+def test_valgrind_finds_nothing_from_the_start(
+    one: Built, program: str, arguments: list[str]
+) -> None:
+    done = one.run_command([*VALGRIND, str(one.build / "bin" / program), *arguments])
     assert done.returncode == 0, done.stderr[-3000:]
 
 
@@ -83,7 +107,7 @@ def test_valgrind_finds_nothing_with_another_mpi(yielding: Built) -> None:
 
 
 def test_valgrind_finds_what_nobody_has_written(one: Built, tmp_path: Path) -> None:
-    """The MPI's suppressions do not cover a program's own reads."""
+    """The MPI's suppressions do not cover a program's own reads, after another program's either."""
     source = tmp_path / "unwritten.c"
     source.write_text(
         "#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
@@ -92,10 +116,35 @@ def test_valgrind_finds_what_nobody_has_written(one: Built, tmp_path: Path) -> N
         '  if (*number == 17) puts("17");\n'
         "  free(number); MPI_Finalize(); return 0; }\n"
     )
-    program = tmp_path / "unwritten"
-    compiler = [str(one.prefix / "bin/mpicc"), "-g", "-O0", "-o", str(program)]
+    program = tmp_path / "unwritten.so"
+    compiler = [str(one.prefix / "bin/mpicc"), "-g", "-O0", "-fPIC", "-shared", "-o", str(program)]
     subprocess.run([*compiler, str(source)], check=True)
-    assert one.run_command([*VALGRIND, str(program)]).returncode == 9
+    runs = [("one_sided", "--sizes", "8", *TINY), (str(program),)]
+    assert Libraries(one).run_each(runs, tmp_path, 2, VALGRIND).returncode == 9
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [("MPI_Init(&argc, &argv); MPI_Finalize(); return 0;", 0),
+     ("MPI_Init(&argc, &argv); MPI_Finalize(); return 3;", 1),
+     ("MPI_Init(&argc, &argv); MPI_Finalize(); exit(3);", 1),
+     ("MPI_Init(&argc, &argv); exit(0);", 1), ("(void)argc, (void)argv; return 0;", 1)],
+)  # fmt: skip
+def test_of_programs_in_one_start_each_has_to_end_well(
+    one: Built, tmp_path: Path, body: str, code: int
+) -> None:
+    """And to begin and end MPI, also where another one follows that does."""
+    sound = "MPI_Init(&argc, &argv); MPI_Finalize(); exit(0);"
+    for name, text in (("this", body), ("next", sound)):
+        source = tmp_path / f"{name}.c"
+        source.write_text(
+            f"#include <mpi.h>\n#include <stdlib.h>\nint main(int argc, char **argv) {{ {text} }}\n"
+        )
+        compiler = [str(one.prefix / "bin/mpicc"), "-fPIC", "-shared"]
+        subprocess.run([*compiler, "-o", source.with_suffix(".so"), source], check=True)
+    runs = [(str(tmp_path / "this.so"),), (str(tmp_path / "next.so"),)]
+    done = Libraries(one).run_each(runs, tmp_path, 1)
+    assert (done.returncode, done.stderr.count("one_start: ")) == (code, code), done.stderr
 
 
 # Says what each rank has asked for in pieces of whole pages that are no small ones.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from records.npb import NpbRun, literature, problem, read_npb_output
 from tests.benchmarks.conftest import PROJECT, Built, Sanitized
+from tests.benchmarks.libraries import Libraries
 
 pytestmark = pytest.mark.real
 BENCHMARKS = ["EP", "IS", "CG", "MG", "FT", "LU", "SP", "BT"]
@@ -361,12 +362,11 @@ def test_sanitizers_find_nothing(sanitized_one: Sanitized) -> None:
         sanitized_one.check(program_of(benchmark), ranks=RANKS.get(benchmark, 2))
 
 
-def test_valgrind_finds_nothing(one: Built) -> None:
+def test_valgrind_finds_nothing(one: Built, tmp_path: Path) -> None:
     """Reads and writes only: what the libraries leave undefined on their way is not ours."""
     command = ["valgrind", "-q", "--error-exitcode=9", "--undef-value-errors=no",
                f"--suppressions={PROJECT}/tests/benchmarks/valgrind.supp"]  # fmt: skip
     # EP has no memory but a few arrays of fixed size, and takes minutes.
-    for benchmark in ("IS", "MG", "FT", "CG", "LU"):
-        program = str(one.build / "bin" / program_of(benchmark))
-        done = one.run_command([*command, program], ranks=2)
-        assert done.returncode == 0, (benchmark, done.stderr[-3000:])
+    runs = [(program_of(benchmark),) for benchmark in ("IS", "MG", "FT", "CG", "LU")]
+    done = Libraries(one).run_each(runs, tmp_path, 2, command)
+    assert done.returncode == 0, done.stderr[-3000:]
