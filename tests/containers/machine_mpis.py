@@ -125,7 +125,7 @@ def measure(*options: str) -> list[dict[str, Any]]:
     """
     command = (
         f". ./activate && exec python -m campaign --rounds 1 --name {NAME} "
-        f"--checks 'Preflight|PointToPoint.*=Send/Recv.*short' {' '.join(options)}"
+        f"--checks 'Preflight|PointToPoint.*=Send/Recv.*long' {' '.join(options)}"
     )
     try:
         done = subprocess.run(["bash", "-c", command], cwd=PROJECT, capture_output=True, text=True)
