@@ -28,7 +28,7 @@ def copy_of_the_checkout(target: Path) -> Path:
     for part in PARTS:
         source = PROJECT / part
         if source.is_dir():
-            shutil.copytree(source, target / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, target / part)
         else:
             target.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target / part)

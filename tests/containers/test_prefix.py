@@ -16,7 +16,8 @@ from containers.apptainer import apptainer_command, exec_options
 from containers.build import pack
 from containers.table import Packed, TableError, load_table, with_entry
 from records.base import CampaignError
-from tests.containers.machine_mpis import NAME, PROJECT, build, measure, remove, unpacked
+from tests.containers import machine_mpis
+from tests.containers.machine_mpis import PROJECT, build, measure, unpacked
 
 MPICH = "mpich-5.0.2"
 LIBRARY = "libwyeast-test.so.1"
@@ -45,12 +46,11 @@ def refusal(done: subprocess.CompletedProcess[str]) -> str:
 @pytest.fixture(scope="module")
 def packed(older: Path) -> Iterator[str]:
     """The name of an image of the older MPICH, which is removed afterwards."""
-    done = build("--prefix", str(older), "--name", NAME)
-    assert done.returncode == 0, done.stderr
-    assert f"{NAME} is mpich 3.4.3, speaks pmi2 (configured --with-pm=hydra" in done.stdout
-    load_table.cache_clear()
-    yield NAME
-    remove(NAME)
+    name = "test-mpich"
+    with machine_mpis.packed(older, name) as done:
+        assert done.returncode == 0, done.stderr
+        assert f"{name} is mpich 3.4.3, speaks pmi2 (configured --with-pm=hydra" in done.stdout
+        yield name
 
 
 @pytest.mark.real
