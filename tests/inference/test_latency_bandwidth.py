@@ -70,8 +70,8 @@ def test_line_of_no_message_has_no_half() -> None:
 @pytest.mark.parametrize(
     ("sizes", "seconds", "sentence"),
     [
-        ([], [], "0 message size"),
-        ([8, 8], [1e-6, 2e-6], "1 message size"),
+        ([], [], "two message sizes, not 0"),
+        ([8, 8], [1e-6, 2e-6], "two message sizes, not 1"),
         ([0, 8], [1e-6], "2 sizes have 1 times"),
         ([0, 8], [1e-6, math.nan], "no message's"),
         ([0, 8], [0.0, 1e-6], "no message's"),

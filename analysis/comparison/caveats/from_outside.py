@@ -112,8 +112,8 @@ def others(records: list[LaunchRecord]) -> FromOutside | None:
         "others used the processors",
         f"During {len(shares)} of {len(records)} launches other processes used more than "
         f"{MARKED_SHARE:.0%} of a processor on the first node, most during {worst} "
-        f"({shares[worst]:.2g} processors); in total {names}: the machine was partly busy with "
-        "something else, and these launches' rates include that.",
+        f"({shares[worst]:.2g} processors); in total {names}. That affects these "
+        "launches' rates.",
     )
 
 

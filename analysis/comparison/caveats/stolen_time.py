@@ -32,6 +32,6 @@ def stolen_time(campaign: Campaign) -> list[str]:
     seconds = sum(launch.record.processors_s.get("stolen", 0.0) for launch in campaign.sound())
     return [
         f"Of the time in which processors had work, a hypervisor took {middle:.1%} in the median "
-        f"launch and {shares[worst]:.1%} in {worst} ({prefixed(seconds, 's')} over all launches): "
-        "the machine was partly busy with something else, and this campaign's rates include that."
+        f"launch and {shares[worst]:.1%} in {worst} ({prefixed(seconds, 's')} over all launches). "
+        "That affects this campaign's rates."
     ]
