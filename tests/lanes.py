@@ -92,9 +92,9 @@ class Lane:
 
 #: What runs one by one leaves much of two processors to others, and waits for things with limits.
 #: Fast tests wait for processes that they start, and for a disk; ranks take what they get.
-FAST = Lane("fast", "not real and not browser and not cluster", "load", niceness=5, beyond=2)
+FAST = Lane("fast", "not real and not browser and not cluster", "load", niceness=10, beyond=2)
 REAL = Lane(
-    "real", "(real or browser) and not (cluster or serial or measures)", "loadgroup", niceness=5,
+    "real", "(real or browser) and not (cluster or serial or measures)", "loadgroup", niceness=10,
     beyond=1, marked=("real", "browser"),
 )  # fmt: skip
 CLUSTER = Lane("cluster", "cluster and not measures", "", marked=("cluster",))

@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from records.base import CampaignError
@@ -62,6 +63,10 @@ def rate_of(cell: str, implementation: str, number: int) -> float:
 STOPPED = {"looked_s": 1.0, "others_s": 0.0, "stopped": 1}
 
 
+#: As ReFrame's own messages, which are there however it ends.
+say = partial(print, flush=True)
+
+
 def numbers() -> Iterator[int]:
     """Yield the rounds that are to be measured."""
     number = int(os.environ["WYEAST_ROUND"])
@@ -69,7 +74,7 @@ def numbers() -> Iterator[int]:
     if TOLD in os.environ:
         with os.fdopen(int(os.environ[TOLD])) as told:
             while True:
-                print(OVER.format(number), flush=True)
+                say(OVER.format(number))
                 line = told.readline()
                 if not line:
                     return
@@ -91,7 +96,7 @@ def measure(root: Path, number: int) -> int:
     told = json.loads(plays.read_text()) if plays.exists() else []
     play = told[count] if count < len(told) else {}
     if "before" in play:
-        print("no check could be loaded")
+        say("no check could be loaded")
         return 1
     if "killed before it planned" in play:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -107,7 +112,7 @@ def measure(root: Path, number: int) -> int:
         if "killed at once" in play:
             os.kill(os.getpid(), signal.SIGKILL)
         if said := play.get("stopped by an image"):
-            print(f"ERROR: run session stopped: {said}")
+            say(f"ERROR: run session stopped: {said}")
             return 1
         for done, one in enumerate(left):
             if play.get("pass over") == one.planned.implementation:
@@ -132,12 +137,12 @@ def measure(root: Path, number: int) -> int:
             if done == play.get("killed after"):
                 os.kill(os.getpid(), signal.SIGKILL)
             if done == play.get("stopped after"):
-                print("ERROR: run session stopped: memory error")
-                print("Log file(s) saved in 'reframe.log'")
+                say("ERROR: run session stopped: memory error")
+                say("Log file(s) saved in 'reframe.log'")
                 return 1
             if done == play.get("lost after"):
                 schedule.lost(one.name, os.strerror(errno.ENOSPC))
-                print(f"[     FAIL ] ( {done + 1}/4) {one.name} /01234567 @local:default+container")
+                say(f"[     FAIL ] ( {done + 1}/4) {one.name} /01234567 @local:default+container")
                 return 1
             words = one.planned.cell.split()
             record = whole_launch(
@@ -161,7 +166,7 @@ def measure(root: Path, number: int) -> int:
             if done == play.get("deleted after"):
                 shutil.rmtree(campaign)
             word = "      OK" if record.outcome == "sound" else "    FAIL"
-            print(f"[ {word} ] ( {done + 1}/4) {one.name} /01234567 @local:default+container")
+            say(f"[ {word} ] ( {done + 1}/4) {one.name} /01234567 @local:default+container")
     if "killed at its end" in play:
         os.kill(os.getpid(), signal.SIGKILL)
     return 1 if "worse than a reference" in play else 0
