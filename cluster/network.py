@@ -8,6 +8,7 @@ import json
 import statistics
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from cluster import serialisation
@@ -81,6 +82,9 @@ def port_of(number: int) -> str:
 def connect(number: int, pid: int, link: Link | None) -> None:
     """Lay a link from the switch to the node whose first process is `pid`."""
     port = port_of(number)
+    # Of a node that has just died: Linux removes its links later, once nobody holds its network.
+    with suppress(ClusterError):
+        run("ip", "link", "delete", port)
     run("ip", "link", "add", port, "type", "veth", "peer", "name", NODES_END, "netns", str(pid))
     in_network_of(pid, "ip", "link", "set", "lo", "up")
     in_network_of(pid, "ip", "address", "add", f"{address_of(number)}/24", "dev", NODES_END)

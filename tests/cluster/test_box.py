@@ -88,6 +88,25 @@ def test_wrong_wishes_get_a_sentence(options: list[str], sentence: str) -> None:
     assert done.returncode == 1 and sentence in done.stderr
 
 
+#: Run by root where all nodes' processes are seen: keeps the network of node 4 when that has died.
+HOLD = """
+first=$(pgrep -o -f -- '-N node4$')
+(exec 3<"/proc/$first/ns/net"; exec sleep 600) >/dev/null 2>&1 &
+echo "$!"
+"""
+
+
+def test_a_node_is_started_at_once_while_linux_still_has_its_old_link(cluster: Cluster) -> None:
+    holder = cluster.execute(HOLD, user="root").strip()
+    try:
+        cluster.run("stop-node", "4")
+        cluster.run("start-node", "4")
+    finally:
+        cluster.execute(f"kill {holder}", user="root")
+    assert cluster.execute("srun --nodelist=node4 hostname").strip() == "node4"
+    wait_for(cluster.is_idle, 300, "an idle cluster")
+
+
 def test_a_second_start_is_refused(cluster: Cluster) -> None:
     done = control("up")
     assert done.returncode == 1 and "already up" in done.stderr
