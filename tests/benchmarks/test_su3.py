@@ -2,8 +2,8 @@
 
 import json
 import math
-import os
 import subprocess
+import tempfile
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -32,10 +32,11 @@ def records(built: Built, *arguments: str, ranks: int = 1, folder: Path | None =
     assert done.returncode == 0, done.stderr
     for line in done.stdout.splitlines():
         SCHEMA.validate(json.loads(line))
-    path = built.build / f"su3-{os.getpid()}-{ranks}.out"
-    path.write_text(done.stdout)
-    [result] = read_program_output(path).results
-    path.unlink()
+    # Not in the folder of the build, which another test may be copying.
+    with tempfile.TemporaryDirectory() as own:
+        path = Path(own) / "out"
+        path.write_text(done.stdout)
+        [result] = read_program_output(path).results
     return result
 
 
