@@ -15,7 +15,7 @@ from containers.apptainer import call
 from tests.containers import travelling
 from tests.containers.travelling import NAME, PASSWORD, Registry, place, run
 
-pytestmark = [pytest.mark.real, pytest.mark.serial]
+pytestmark = pytest.mark.real
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import math
 import os
+import random
 import shutil
 import signal
 import socket
@@ -112,8 +113,15 @@ class Registry:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+    """A port that no one listens at, and that Linux gives to nobody who asks for any.
+
+    Else another test could have it before the program does that it is for.
+    """
+    first_given, _ = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    while True:
+        port = random.randrange(int(first_given) // 2, int(first_given))
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def make_certificates(folder: Path) -> None:
