@@ -101,7 +101,7 @@ help: ## list the commands
 setup: .wyeast/venv/.for-run apptainer ## install Python packages and Apptainer for the project
 
 apptainer: .wyeast/venv/.for-run
-	@$(PYTHON) -m containers.apptainer --quiet
+	@$(PYTHON) -m containers.apptainer_setup --quiet
 
 images: setup ## pull or build the images that are out of date (IMAGES=a,b; all; those of SITE; IMPLEMENTATIONS, IMAGES_FROM=oras://host/path|none, BUILDER=spack, SOURCES=<folder>: of what Spack builds, BOOTSTRAP=docker)
 ifeq ($(value BUILDER),)

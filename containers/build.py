@@ -30,9 +30,9 @@ from containers.apptainer import (
     call,
     command,
     launch_options,
-    provide,
     state_of,
 )
+from containers.apptainer_setup import provide
 from containers.bases import bases_of, ensure_bases
 from containers.bootstrap import BOOTSTRAPS, Bootstrap, chosen
 from containers.commands import BuildProgress, StepError, log_path, run_logged

@@ -487,7 +487,7 @@ def test_make_is_the_same_through_every_door(installed: Path) -> None:
     assert all(line.startswith(before) for line in lines)
     asked = [line[len(before) :].partition("|") for line in lines]
     assert [name for name, _, _ in asked] == [
-        "campaign", "containers.apptainer", "campaign.choice", "containers.sharing.obtain",
+        "campaign", "containers.apptainer_setup", "campaign.choice", "containers.sharing.obtain",
         "campaign",
     ]  # fmt: skip
     assert "|--look|--site-by-default|" in lines[0] and "--look" not in lines[-1]

@@ -26,7 +26,7 @@ WORK = {
     "cluster/programs.py": {"unpack"},
     "cluster/scrontab.py": {"compile_in"},
     "cluster/slurm.py": {"start_munge", "start_controller", "stop_controller"},
-    "containers/apptainer.py": {"_unpack", "_assemble"},
+    "containers/apptainer_setup.py": {"_unpack", "_assemble"},
     "cluster/accounts.py": {"give_to_job_user"},
     "containers/apt.py": {"has", "run"},
     "containers/bases.py": {"pack"},

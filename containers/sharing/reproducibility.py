@@ -10,7 +10,8 @@ import tempfile
 from pathlib import Path
 
 from containers import apt, build, images, programs
-from containers.apptainer import CallError, call, command, provide
+from containers.apptainer import CallError, call, command
+from containers.apptainer_setup import provide
 from containers.commands import BuildProgress, StepError, log_path
 from containers.ending import exit_code
 from containers.locking import BuildError, only_build

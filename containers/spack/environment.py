@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from containers.apptainer import Admitted, command, exec_options, run_apart
-from containers.apptainer import provide as provide_apptainer
+from containers.apptainer_setup import provide as provide_apptainer
 from containers.bases import Base, bases_of, ensure_bases
 from containers.bases import admit as admit_base
 from containers.commands import BuildProgress

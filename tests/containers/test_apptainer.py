@@ -10,20 +10,26 @@ from pathlib import Path
 
 import pytest
 
-from containers import apptainer, apt, programs
+from containers import apptainer, apptainer_setup, apt, programs
 from records import layout
 from records.locks import exclusive
 
 
+def in_both(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> None:
+    """Have it for who calls Apptainer and for who provides it."""
+    for module in (apptainer, apptainer_setup):
+        monkeypatch.setattr(module, name, value)
+
+
 def test_who_only_runs_images_needs_no_subordinate_ids(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apptainer, "on_path", lambda: Path("/usr/bin/apptainer"))
-    monkeypatch.setattr(apptainer, "private_command", lambda: Path("/nowhere"))
+    in_both(monkeypatch, "on_path", lambda: Path("/usr/bin/apptainer"))
+    in_both(monkeypatch, "private_command", lambda: Path("/nowhere"))
     monkeypatch.setattr(programs, "ensure", lambda *_, **__: [])
     monkeypatch.setattr(programs, "_has_range", lambda path, names: False)
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    assert apptainer.provide() == Path("/usr/bin/apptainer")
+    assert apptainer_setup.provide() == Path("/usr/bin/apptainer")
     with pytest.raises(programs.ProvisionError, match=r"no range in /etc/subuid"):
-        apptainer.provide(builds=True)
+        apptainer_setup.provide(builds=True)
 
 
 def test_a_free_range_of_ids_is_proposed_unless_a_service_gives_them(
@@ -56,8 +62,8 @@ def test_with_an_apptainer_there_only_builds_ask_for_more(
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setattr(programs, "search_path", lambda state: str(tmp_path / "empty"))
     monkeypatch.setattr(programs, "library_folders", lambda state: [])
-    monkeypatch.setattr(apptainer, "ROOT", tmp_path)
-    monkeypatch.setattr(apptainer, "on_path", lambda: Path("/opt/apptainer/bin/apptainer"))
+    in_both(monkeypatch, "ROOT", tmp_path)
+    in_both(monkeypatch, "on_path", lambda: Path("/opt/apptainer/bin/apptainer"))
     asked: list[str] = []
 
     def install(packages: set[str], state: Path) -> None:
@@ -75,20 +81,20 @@ def test_with_an_apptainer_there_only_builds_ask_for_more(
     monkeypatch.setattr(apt, "of_machine", lambda state: Machine())
     monkeypatch.setattr(programs, "ensure_subordinate_ids", lambda: pytest.fail("for a build only"))
     monkeypatch.setattr("os.geteuid", lambda: user)
-    assert apptainer.provide(say=False) == Path("/opt/apptainer/bin/apptainer")
+    assert apptainer_setup.provide(say=False) == Path("/opt/apptainer/bin/apptainer")
     assert asked == []
     for bootstrap, wanted in (
         ("mmdebstrap", ["mmdebstrap", "squashfs-tools", "uidmap"]),
         ("docker", ["squashfs-tools", "uidmap"]),
     ):
         with pytest.raises(programs.ProvisionError, match=rf"{', '.join(wanted)} cannot be"):
-            apptainer.provide(say=False, builds=True, bootstrap=bootstrap)
+            apptainer_setup.provide(say=False, builds=True, bootstrap=bootstrap)
         assert asked == wanted
         asked.clear()
-    monkeypatch.setattr(apptainer, "on_path", lambda: None)
-    monkeypatch.setattr(apptainer, "_install_package", lambda state: False)
+    in_both(monkeypatch, "on_path", lambda: None)
+    monkeypatch.setattr(apptainer_setup, "_install_package", lambda state: False)
     with pytest.raises(programs.ProvisionError, match="patchelf, squashfuse cannot be"):
-        apptainer.provide(say=False)
+        apptainer_setup.provide(say=False)
 
 
 @pytest.mark.parametrize("folder", ["a b", "a\\b", "a\tb"])
@@ -96,14 +102,14 @@ def test_no_apptainer_is_unpacked_where_it_could_mount_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
 ) -> None:
     state = tmp_path / folder / ".wyeast"
-    monkeypatch.setattr(apptainer, "ROOT", state.parent)
-    monkeypatch.setattr(apptainer, "on_path", lambda: None)
-    monkeypatch.setattr(apptainer, "_install_package", lambda state: False)
+    in_both(monkeypatch, "ROOT", state.parent)
+    in_both(monkeypatch, "on_path", lambda: None)
+    monkeypatch.setattr(apptainer_setup, "_install_package", lambda state: False)
     monkeypatch.setattr(programs, "ensure", lambda *_, **__: [])
     monkeypatch.setattr(programs, "ensure_subordinate_ids", lambda: False)
     monkeypatch.setattr("containers.apt.of_suite", lambda *_: pytest.fail("it was downloaded"))
     with pytest.raises(programs.ProvisionError, match="a space or a backslash in its path"):
-        apptainer.provide(say=False)
+        apptainer_setup.provide(say=False)
     # Of it there is no more than who was at it.
     assert [path.name for path in state.iterdir()] == ["locks"]
 
@@ -112,11 +118,11 @@ def test_who_installs_beside_another_waits_and_says_for_whom(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said, done = io.StringIO(), list[str]()
-    monkeypatch.setattr(apptainer, "ROOT", tmp_path)
-    monkeypatch.setattr(apptainer, "on_path", lambda: None)
-    monkeypatch.setattr(apptainer, "_provide", lambda *_: done.append("installed"))
+    in_both(monkeypatch, "ROOT", tmp_path)
+    in_both(monkeypatch, "on_path", lambda: None)
+    monkeypatch.setattr(apptainer_setup, "_provide", lambda *_: done.append("installed"))
     monkeypatch.setattr(sys, "stderr", said)
-    second = threading.Thread(target=apptainer.provide)
+    second = threading.Thread(target=apptainer_setup.provide)
     with exclusive(tmp_path / ".wyeast" / "locks" / "setup", "process 7"):
         second.start()
         while not said.getvalue().endswith("\n") and second.is_alive():
@@ -136,19 +142,22 @@ def test_users_of_an_installation_have_its_apptainer_or_are_told(
     home.mkdir()
     monkeypatch.setenv("WYEAST_ROOT", str(installation))
     monkeypatch.setenv(layout.HOME, str(home))
-    monkeypatch.setattr(apptainer, "ROOT", installation)
+    in_both(monkeypatch, "ROOT", installation)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(programs, "ensure", lambda *_, **__: [])
     with pytest.raises(programs.ProvisionError, match="load its module, or ask whoever installed"):
-        apptainer.provide(say=False)
+        apptainer_setup.provide(say=False)
     own = installation / ".wyeast" / "bin" / "apptainer"
     stamp = installation / ".wyeast" / "apptainer" / "complete"
-    for path, text in ((own, ""), (stamp, f"{apptainer.RECIPE} {installation / '.wyeast'}\n")):
+    for path, text in (
+        (own, ""),
+        (stamp, f"{apptainer_setup.RECIPE} {installation / '.wyeast'}\n"),
+    ):
         path.parent.mkdir(parents=True)
         path.write_text(text)
-    assert apptainer.provide(say=False) == own == apptainer.apptainer_command()
-    monkeypatch.setattr(apptainer, "on_path", lambda: Path("/opt/apptainer"))
-    assert apptainer.provide(say=False) == Path("/opt/apptainer") and own.exists()
+    assert apptainer_setup.provide(say=False) == own == apptainer.apptainer_command()
+    in_both(monkeypatch, "on_path", lambda: Path("/opt/apptainer"))
+    assert apptainer_setup.provide(say=False) == Path("/opt/apptainer") and own.exists()
     assert list(home.iterdir()) == []
 
 
@@ -161,7 +170,7 @@ def test_what_root_has_left_is_named(
     def refuse(say: bool) -> Path:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(own))
 
-    monkeypatch.setattr(apptainer, "provide", refuse)
+    monkeypatch.setattr(apptainer_setup, "provide", refuse)
     monkeypatch.setattr(sys, "argv", ["apptainer", "--quiet"])
-    assert apptainer.main() == 1
+    assert apptainer_setup.main() == 1
     assert capsys.readouterr().err == f"apptainer: {own}: Permission denied\n"

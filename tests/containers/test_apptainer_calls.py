@@ -58,6 +58,7 @@ NAMES = {
     # Whether it is there yet, before it is asked for its parts.
     "containers/ability.py",
     "containers/apptainer.py",
+    "containers/apptainer_setup.py",
     # Whether it is there at all, before a command begins.
     "containers/sharing/obtain.py",
     "containers/sharing/registry.py",
@@ -107,9 +108,7 @@ def imported(tree: ast.Module) -> set[str]:
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == "containers.apptainer":
-            assert all(
-                one.asname in (None, one.name) or one.name == "provide" for one in node.names
-            )
+            assert all(one.asname in (None, one.name) for one in node.names)
             found |= {one.name for one in node.names}
         if isinstance(node, ast.ImportFrom) and node.module == "containers":
             found |= {one.name for one in node.names if one.name == "apptainer"}

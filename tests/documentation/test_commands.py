@@ -54,7 +54,7 @@ RUN_BY = {
     "verify": "tests/containers/test_trust_real.py",
 }
 #: Modules that pages call by themselves; what tests call with `-m`, too.
-OURS = (["-m", "cluster"], ["-m", "containers.build"], ["-m", "containers.apptainer"])
+OURS = (["-m", "cluster"], ["-m", "containers.build"], ["-m", "containers.apptainer_setup"])
 #: These run the tests.
 TESTS = {"test", "test-long", "unit", "lint"}
 #: Commands of other programs, which the pages show where ours end: why no test types them.
