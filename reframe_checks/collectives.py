@@ -65,9 +65,9 @@ ATA_SIZES = (40, 400, 1_000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 2_500_
 # NTNU 2008, Tables 5.6 to 5.8: 400x50, 1000x1000 and 8000x8000 doubles; section 3.1.4: reductions.
 NTNU_SMALL, NTNU_MEDIUM, NTNU_LARGE = (n * DOUBLE for n in (400 * 50, 1000 * 1000, 8000 * 8000))
 
-# analysis/models/guidelines.yaml: all operations in one launch, at sizes that are multiples of
-# each other
-# by the ranks (powers of two), so that one can be held against others that do the same work.
+# analysis/models/guidelines/guidelines.yaml: all operations in one launch, at sizes that are
+# multiples of each other by the ranks (powers of two), so that one can be held against others that
+# do the same work.
 GUIDED = ("bcast", "scatter", "gather", "allgather", "alltoall", *REDUCTIONS, "reduce-sum")
 
 QUICK = {

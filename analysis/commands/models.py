@@ -57,7 +57,7 @@ def scaling(campaign: CampaignArgument, pager: PagerOption = True) -> None:
 @app.command()
 def guidelines(campaign: CampaignArgument, pager: PagerOption = True) -> None:
     """List where a collective operation is slower than others that do the same work."""
-    from analysis.models.guidelines import guideline_tables
+    from analysis.models.guidelines.tables import guideline_tables
     from analysis.tables.table import for_people
     from analysis.tables.terminal import show
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from pathlib import Path
 
-from analysis.models.guidelines import guideline_tables
+from analysis.models.guidelines.tables import guideline_tables
 from analysis.models.library_choices import nearness_table, variables_table
 from analysis.models.linpack import Hpl, hpl_in, hpl_table
 from analysis.models.message_tables import model_tables

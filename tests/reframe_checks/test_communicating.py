@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from analysis.models.guidelines import Setting, declared, trials_of
+from analysis.models.guidelines.declared import declared
+from analysis.models.guidelines.trials import Setting, trials_of
 from records.base import Header
 from records.communication import Communication
 from records.limits.links import drawn_messages

@@ -10,13 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from analysis.__main__ import app
-from analysis.models.guidelines import (
+from analysis.models.guidelines.declared import declared
+from analysis.models.guidelines.tables import guideline_tables
+from analysis.models.guidelines.trials import (
     Setting,
     Times,
     Trial,
     cells_in,
-    declared,
-    guideline_tables,
     times_in,
     trials_by,
     trials_of,

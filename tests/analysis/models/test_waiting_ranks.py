@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.models.guidelines import collectives_in
+from analysis.models.guidelines.trials import collectives_in
 from analysis.models.linpack import solved_in
 from analysis.models.messages import sweeps_of
 from analysis.references.calibration import measured

@@ -9,7 +9,7 @@ from typing import Any
 from analysis.comparison.caveats.limited import limited_tables
 from analysis.comparison.compare import compare
 from analysis.comparison.tables import group_table
-from analysis.models.guidelines import times_in, trials_by
+from analysis.models.guidelines.trials import times_in, trials_by
 from analysis.models.linpack import dgemm_in, rows_of, solved_in
 from analysis.models.log_gp import parameters_of
 from analysis.models.messages import models_of, sweeps_of
