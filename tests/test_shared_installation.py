@@ -22,7 +22,7 @@ from tests.other_user import needs_root, open_folder, ordinary_users
 from tests.packed import records_in
 
 __all__ = ["open_folder"]
-pytestmark = [pytest.mark.real, pytest.mark.serial, needs_root]
+pytestmark = [pytest.mark.real, needs_root]
 PROJECT = Path(__file__).resolve().parents[1]
 NAME = "mpich-5.0.2"
 MEASURE = ("run", f"IMAGES={NAME}", "CHECKS=^EchoTest", "ROUNDS=1")

@@ -19,13 +19,14 @@ import pytest
 
 from containers import images
 from containers.apptainer import apptainer_command
+from records.locks import SHARED
 from tests.campaign.test_paths_real import PARTS
 from tests.containers import travelling
 from tests.other_user import give, needs_root, open_folder, ordinary_user
 from tests.packed import records_in
 
 __all__ = ["open_folder"]
-pytestmark = [pytest.mark.real, pytest.mark.serial, needs_root]
+pytestmark = [pytest.mark.real, needs_root]
 PROJECT = Path(__file__).resolve().parents[2]
 NAME, OTHER = "mpich-5.0.2", "openmpi-5.0.11"
 HIDDEN = (
@@ -101,8 +102,14 @@ class Centre:
 
 
 def opened_here(aside: Path) -> str:
-    """Return the commands by which an ordinary user may start what is installed here."""
-    return opened(aside, Path(sys.base_prefix), PROJECT.resolve())
+    """Return the commands by which an ordinary user may start what is installed here.
+
+    As on another machine: its campaigns and builds have the machine's lock of their own, and run
+    beside those of other tests.
+    """
+    lock = shlex.quote(str(aside / "lock"))
+    own_lock = f"mkdir -p {lock}\nchmod 1777 {lock}\nmount --bind {lock} {SHARED[0]}\n"
+    return own_lock + opened(aside, Path(sys.base_prefix), PROJECT.resolve())
 
 
 def own_checkout(folder: Path) -> Path:

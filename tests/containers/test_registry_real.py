@@ -15,7 +15,7 @@ from containers.apptainer import call
 from tests.containers import travelling
 from tests.containers.travelling import NAME, PASSWORD, Registry, place, run
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.serial]
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +163,8 @@ def test_a_killed_transfer_installs_nothing_and_the_next_is_whole(
              "--registry", registry.address(port), *lock],
             env=travelling.environment(receiver, **registry.access()), start_new_session=True,
         )  # fmt: skip
-        assert reached.wait(timeout=600)
+        while not reached.wait(timeout=0.1):
+            assert client.poll() is None
         os.killpg(client.pid, signal.SIGKILL)
         client.wait()
     assert not (receiver / images.LOCK).exists()

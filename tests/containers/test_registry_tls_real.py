@@ -12,7 +12,7 @@ from containers import registry_connection
 from tests.containers import travelling
 from tests.containers.travelling import NAME, PRIVATE, PROJECT
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.serial]
 HOSTS = [PRIVATE, "registry.local", "x127.0.0.1.example.org"]
 
 

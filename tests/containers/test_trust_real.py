@@ -14,7 +14,7 @@ from containers.apptainer import apptainer_command, call
 from tests.containers import travelling
 from tests.containers.travelling import NAME, make, place, run
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.serial]
 SITE = {"image_policy": "signed"}
 
 

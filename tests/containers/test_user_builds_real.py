@@ -12,7 +12,7 @@ from tests.other_user import give, needs_root, open_folder, ordinary_user
 from tests.packed import records_in
 
 __all__ = ["open_folder"]
-pytestmark = [pytest.mark.real, pytest.mark.serial, needs_root]
+pytestmark = [pytest.mark.real, needs_root]
 #: The image that is built soonest.
 NAME = "pvm-3.4.6"
 
