@@ -20,7 +20,7 @@ MOST_ERRORS = 5.0
 #: Of a trajectory's plaquette: a run too short for bins has no error of its own.
 LEAST_RELATIVE_ERROR = 0.002
 #: Of one site in one trajectory, and falling as the root of both: sound runs at beta 3 and 5 have
-#: 0.5 to 1.6 (docs/method/su3.md). One that drifts has more.
+#: 0.5 to 1.5 (docs/method/su3.md). One that drifts has more.
 MOST_RELATIVE_ERROR = 3.0
 #: Without Metropolis' rule a step of this size shifts the plaquette by no more than this times its
 #: square; measured at beta 3: 0.0005 at 0.05, 0.0021 at 0.1 (docs/method/su3.md).
