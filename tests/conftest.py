@@ -65,7 +65,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
-    """Put into the record of a test what it took of the processors: the lanes list the busiest."""
+    """Put into the record of a test what it took of the processors: the lanes list it."""
     try:
         yield
     finally:

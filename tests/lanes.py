@@ -23,7 +23,7 @@ from xml.etree import ElementTree
 from tests import processes
 
 PROJECT = Path(__file__).resolve().parents[1]
-#: How many of the tests that take most of the processors are listed, and what is too little to be.
+#: How many of the slowest tests are listed, and which are too quick to be.
 MOST_LISTED, AT_LEAST_S = 40, 1.0
 #: What a test's record calls its seconds of the processors (tests/conftest.py).
 BUSY = "processors_s"
@@ -169,20 +169,20 @@ def closing_line(done: list[Done], seconds: float) -> str:
 
 
 def summary(done: list[Done], taken: dict[str, Taken], seconds: float) -> list[str]:
-    """Return the busiest tests, the minutes of each lane, what failed, and how all ended.
+    """Return the slowest tests, the minutes of each lane, what failed, and how all ended.
 
     Of lanes beside each other, all of which took so many seconds. What the tests left of the
     processors was idle, or others had it. On the clock a test may take long because of others.
     """
-    busiest = sorted(done, key=lambda one: -one.busy)[:MOST_LISTED]
-    busiest = [one for one in busiest if one.busy >= AT_LEAST_S]
+    slowest = sorted(done, key=lambda one: -one.seconds)[:MOST_LISTED]
+    slowest = [one for one in slowest if one.seconds >= AT_LEAST_S]
     bad = [one for one in done if one.outcome in BAD]
     lanes = ", ".join(f"{lane} {one.lasted / 60:.1f}" for lane, one in taken.items())
     busy = ", ".join(f"{lane} {one.busy / 60:.1f}" for lane, one in taken.items())
     share = sum(one.busy for one in taken.values()) / (seconds * cores())
     return [
-        *(["busiest tests, in seconds of processors, and on the clock:"] if busiest else []),
-        *(f"{one.busy:8.1f} {one.seconds:8.1f}  {one.lane:8}  {one.name}" for one in busiest),
+        *(["slowest tests, in seconds, and in seconds of processor time:"] if slowest else []),
+        *(f"{one.seconds:8.1f} {one.busy:8.1f}  {one.lane:8}  {one.name}" for one in slowest),
         f"minutes of each lane: {lanes}",
         f"minutes of processors: {busy}; {share:.0%} of {cores()} processors' time",
         *(f"{'FAILED' if one.outcome == 'failed' else 'ERROR'} {one.name}" for one in bad),

@@ -59,13 +59,14 @@ def test_outcomes_of_all_lanes_are_one_summary(
     monkeypatch.setattr(lanes, "cores", lambda: 2)
     taken = {"fast": Taken(30.0, 45.0), "real": Taken(3650.2, 5445.6)}
     lines = summary(done, taken, 3660.4)
-    assert lines[:4] == [
-        "busiest tests, in seconds of processors, and on the clock:",
-        "  1234.5    900.0  real      real.py::test_busy",
+    assert lines[:5] == [
+        "slowest tests, in seconds, and in seconds of processor time:",
+        "  3600.0      0.5  real      real.py::test_waiting",
+        "   900.0   1234.5  real      real.py::test_busy",
         "minutes of each lane: fast 0.5, real 60.8",
         "minutes of processors: fast 0.8, real 90.8; 75% of 2 processors' time",
     ]
-    assert sorted(lines[4:-1]) == [
+    assert sorted(lines[5:-1]) == [
         "ERROR test_some::test_without_its_fixture", "FAILED test_some::test_bad",
     ]  # fmt: skip
     closing = lines[-1].strip("= ")

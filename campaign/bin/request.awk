@@ -4,6 +4,7 @@
 /^[a-z][a-z-]*:($|[^=])/ {
     target = $0
     sub(/:.*/, "", target)
+    if (!(target in targets)) all = all " " target
     targets[target]
     if (match($0, /## .*\([^()]*\)$/)) {
         listed = substr($0, RSTART)
@@ -11,43 +12,54 @@
         gsub(/"[^"]*"|<[^>]*>/, "", listed)
         count = split(listed, words, /[^A-Za-z_]+/)
         for (i = 1; i <= count; i++)
-            if (words[i] ~ /^[A-Z][A-Z_]+$/) takes[target] = takes[target] " " words[i]
+            if (words[i] ~ /^[A-Z][A-Z_]+$/) {
+                takes[target] = takes[target] " " words[i]
+                if (!(words[i] in taker)) taker[words[i]] = target
+            }
     }
 }
 function least(a, b) { return a < b ? a : b }
-# How many letters have to be inserted, removed or changed to turn one word into another.
-function distance(one, other,    i, j, row, left, above) {
-    for (j = 0; j <= length(other); j++) row[j] = j
+# How many letters have to be inserted, removed, changed or swapped with their neighbour to turn one
+# word into another.
+function distance(one, other,    i, j, cell) {
+    for (j = 0; j <= length(other); j++) cell[0, j] = j
     for (i = 1; i <= length(one); i++) {
-        left = row[0]
-        row[0] = i
+        cell[i, 0] = i
         for (j = 1; j <= length(other); j++) {
-            above = row[j]
-            row[j] = least(left + (substr(one, i, 1) != substr(other, j, 1)),
-                           least(above, row[j - 1]) + 1)
-            left = above
+            cell[i, j] = least(cell[i - 1, j - 1] + (letter(one, i) != letter(other, j)),
+                               least(cell[i - 1, j], cell[i, j - 1]) + 1)
+            if (i > 1 && j > 1 && letter(one, i) == letter(other, j - 1) &&
+                letter(one, i - 1) == letter(other, j))
+                cell[i, j] = least(cell[i, j], cell[i - 2, j - 2] + 1)
         }
     }
-    return row[length(other)]
+    return cell[length(one), length(other)]
 }
-# The nearest of some words, as a question in brackets; nothing where none is near.
-function meant(word, known,    count, words, i, far, best, nearest) {
+function letter(word, i) { return substr(word, i, 1) }
+# The nearest of some words, as a question in brackets; nothing where none is near. Of two that are
+# as near, the one that begins as the word does.
+function meant(word, known,    count, words, i, far, best, first, is_first, nearest) {
     best = int(length(word) / 2) + 1
     count = split(known, words, " ")
     for (i = 1; i <= count; i++) {
         far = distance(toupper(word), toupper(words[i]))
-        if (far < best) { best = far; nearest = words[i] }
+        first = toupper(letter(word, 1)) == toupper(letter(words[i], 1))
+        if (far < best || nearest != "" && far == best && first && !is_first) {
+            best = far
+            nearest = words[i]
+            is_first = first
+        }
     }
     return nearest == "" ? "" : " (did you mean " nearest "?)"
 }
 function add(word) { said = said (said == "" ? "" : ", ") word }
 END {
-    for (target in targets) all = all " " target
     asked = ENVIRON["goals"] == "" ? "help" : ENVIRON["goals"]
     count = split(asked, goals, " ")
     for (i = 1; i <= count; i++)
         # Files that are made, and what shells request to complete a word, are not our targets.
-        if (goals[i] !~ /[\/.]/ && !(goals[i] in targets)) add(goals[i] meant(goals[i], all))
+        if (goals[i] !~ /[\/.]/ && !(goals[i] in targets))
+            add(goals[i] (goals[i] in taker ? " (write " goals[i] "=<value>)" : meant(goals[i], all)))
     if (said != "") {
         print "there is no target " said "; see: make help"
         exit
@@ -62,6 +74,12 @@ END {
     for (i = 1; i <= count; i++)
         if (given[i] != "PYTHON" && given[i] !~ /^__/ && index(own " ", " " given[i] " ") == 0)
             add(given[i] meant(given[i], own))
+    if (said != "" && ENVIRON["goals"] == "")
+        for (i in given)
+            if (given[i] in taker) {
+                print "name a target before its variables, such as: make " taker[given[i]] " " given[i] "=<value>"
+                exit
+            }
     if (said != "") {
         gsub(/ /, ", ", own)
         print "make " asked " does not take " said "; it takes " (own == "" ? "no variable" : substr(own, 3))

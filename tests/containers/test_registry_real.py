@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -163,8 +164,9 @@ def test_a_killed_transfer_installs_nothing_and_the_next_is_whole(
              "--registry", registry.address(port), *lock],
             env=travelling.environment(receiver, **registry.access()), start_new_session=True,
         )  # fmt: skip
+        deadline = time.monotonic() + 600
         while not reached.wait(timeout=0.1):
-            assert client.poll() is None
+            assert client.poll() is None and time.monotonic() < deadline
         os.killpg(client.pid, signal.SIGKILL)
         client.wait()
     assert not (receiver / images.LOCK).exists()

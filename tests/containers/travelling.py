@@ -118,10 +118,11 @@ def free_port() -> int:
     Else another test could have it before the program does that it is for.
     """
     first_given, _ = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
-    while True:
+    for _ in range(1000):
         port = random.randrange(int(first_given) // 2, int(first_given))
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port
+    raise OSError("no port is free")
 
 
 def make_certificates(folder: Path) -> None:
