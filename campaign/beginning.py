@@ -232,7 +232,7 @@ def as_before(options: argparse.Namespace) -> None:
     if options.all_pairs and not manifest.all_pairs:
         raise CampaignError(
             f"ALL_PAIRS cannot be given with --like={options.like}: that campaign compares with a "
-            "base alone, and what repeats it is tested as it was"
+            "base alone, and a repetition is tested the same way"
         )
     options.all_pairs = manifest.all_pairs
     options.ranks, options.ranks_per_node = manifest.ranks, manifest.ranks_per_node

@@ -104,7 +104,7 @@ def end_all(campaign: Path, sessions: Mapping[int, int] | None = None) -> int:
         all_of_them.update(left)
         if time.monotonic() > deadline:
             raise CampaignError(
-                f"process {min(left)} of a launch of {campaign.name} does not end, and nothing is "
+                f"process {min(left)} of a launch of {campaign.name} has not ended, and nothing is "
                 "measured while it runs; end it and resume"
             )
         end(left)

@@ -91,7 +91,7 @@ def joined(numbers: Sequence[int] | None) -> str | None:
 def refuse_ranks(options: argparse.Namespace) -> None:
     """Raise CampaignError where ranks are asked for that a campaign has already."""
     if 1 in (options.ranks or ()):
-        raise CampaignError("RANKS=1: one rank has nobody to send to; give 2 or more")
+        raise CampaignError("RANKS=1: a single rank has no partner; give 2 or more")
     for name, value in (("RESUME", options.resume), ("--like", options.like),
                         ("STUDY", options.study)):  # fmt: skip
         if value and (options.ranks or options.ranks_per_node):

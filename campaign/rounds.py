@@ -80,7 +80,7 @@ def run_round(
             if circuit := state.circuit():
                 held.add(Stopped(cause=circuit))
                 raise CampaignError(
-                    f"{circuit}; ReFrame's messages are in {log_of(campaign)}; put that right "
+                    f"{circuit}; ReFrame's messages are in {log_of(campaign)}; fix that "
                     f"and resume: {resume_command(campaign, manifest)}"
                 )
             if again := held.repeat_blocks(number, manifest.repeat_beyond):
@@ -127,7 +127,7 @@ def run_round(
                 held.add(Stopped(cause=one_line(sentence)))
                 raise CampaignError(
                     f"{sentence}, {vain} times without measuring anything; its messages are "
-                    f"in {log_of(campaign)}; put that right and resume: "
+                    f"in {log_of(campaign)}; fix that and resume: "
                     f"{resume_command(campaign, manifest)}"
                 )
         progress.say(f"{sentence}; it is started again")
@@ -136,7 +136,7 @@ def run_round(
         causes = [f" ({one.cause})" for one in state.of(number) if one.cause]
         raise CampaignError(
             f"round {number} measured nothing{''.join(causes[:1])}; ReFrame's messages are in "
-            f"{log_of(campaign)}; put that right and resume: {resume_command(campaign, manifest)}"
+            f"{log_of(campaign)}; fix that and resume: {resume_command(campaign, manifest)}"
         )
     wall_s = time.monotonic() - began
     if has_been_measured:

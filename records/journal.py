@@ -191,7 +191,7 @@ class Journal:
         unknown what is on the disk, after which nothing more can be added.
         """
         if self._is_broken:
-            raise JournalError(f"{self.path} could not be written before; start again")
+            raise JournalError(f"an earlier write to {self.path} failed; start again")
         # Also where a signal ends this half-way: then the file and this object differ.
         self._is_broken = True
         entry = Entry(

@@ -34,7 +34,7 @@ class Noise(Record):
     def as_long_as_was_looked(self) -> Noise:
         """Refuse more detours than there was time for."""
         if not self.longest_s <= self.detour_s <= self.looked_s:
-            raise ValueError("the detours took longer than was looked for them")
+            raise ValueError("the detours lasted longer than the observation")
         return self
 
     @property

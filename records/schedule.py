@@ -286,7 +286,7 @@ class Schedule:
         """
         one = self.state.launches[name]
         if not one.in_flight:
-            raise JournalError(f"{name} is {one.status}, so that no attempt at it can be lost")
+            raise JournalError(f"{name} is {one.status}, so no attempt at it can have been lost")
         found = self._whole(one)
         if found:
             self.add(recorded(*found, one.attempts))

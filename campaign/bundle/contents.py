@@ -239,7 +239,7 @@ def gather(
     bundle = Bundle(manifest.campaign, manifest)
     if manifest.sample is not None:
         raise BundleError(
-            f"{folder} is a sample, which has not all that it takes to repeat a campaign; name the "
+            f"{folder} is a sample, which lacks what is needed to repeat a campaign; name the "
             "campaign it was taken from"
         )
     if folder.resolve().name != bundle.name:

@@ -185,7 +185,7 @@ def test_what_does_not_end_is_not_measured_beside(
 ) -> None:
     monkeypatch.setattr(leftovers, "running_for", lambda *_: {2**30})
     monkeypatch.setattr(leftovers, "LONGEST_S", 0.1)
-    with pytest.raises(CampaignError, match="does not end, and nothing is measured while it"):
+    with pytest.raises(CampaignError, match="has not ended, and nothing is measured while it"):
         leftovers.end_all(tmp_path)
 
 

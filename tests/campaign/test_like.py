@@ -75,7 +75,7 @@ def test_numbers_of_ranks_are_those_of_what_is_repeated(first: Path) -> None:
     for name, given in (("RESUME", "resume"), ("--like", "like"), ("STUDY", "study")):
         with pytest.raises(CampaignError, match=f"cannot be given with {name}=first, which has"):
             request.refuse_ranks(options(ranks=[2], **{given: "first"}))
-    with pytest.raises(CampaignError, match="RANKS=1: one rank has nobody to send to"):
+    with pytest.raises(CampaignError, match="RANKS=1: a single rank has no partner"):
         request.refuse_ranks(options(ranks=[2, 1]))
     assert request.numbers("8,2,8") == [8, 2]
     for wrong in ("", "0", "2,", "two", "2;4", "1,2,3" * 100):

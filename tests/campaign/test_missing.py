@@ -247,7 +247,7 @@ def test_equal_failures_in_a_row_stop_the_campaign_until_somebody_goes_on(
 ) -> None:
     monkeypatch.setattr(fold, "MOST_ALIKE", 4)
     path = new(root, {"outcome": "failed"})
-    sentence = "4 launches in a row ended alike: it is made up; .* put that right and resume: "
+    sentence = "4 launches in a row ended alike: it is made up; .* fix that and resume: "
     with pytest.raises(CampaignError, match=sentence):
         measure(path)
     assert len((root / "starts").read_text()) == 1, "the second round was not begun"

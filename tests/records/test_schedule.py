@@ -483,7 +483,9 @@ def test_what_is_recorded_cannot_be_lost_and_stays_where_it_is(campaign: Path) -
     name = planned(1)[0].launch
     before = (campaign / FILE).read_bytes()
     with schedule.held(campaign) as book:
-        with pytest.raises(JournalError, match="is recorded, so that no attempt at it can be lost"):
+        with pytest.raises(
+            JournalError, match="is recorded, so no attempt at it can have been lost"
+        ):
             book.lost(name, "No space left on device")
         assert book.state.launches[name].outcome == "sound"
     assert name in {one.name for one in kept_launches(campaign)}
