@@ -93,11 +93,10 @@ def test_what_is_packed_has_the_digest_and_unpacks_to_the_folder(
     archive = release_tree.packed(tree, tmp_path)
     assert archive.name == "mpi-1.2.tar" and sources.sha256_of(archive) == DIGEST
     assert release_tree.identified(archive) == ("mpi", "1.2")
-    with tarfile.open(archive) as content:
-        content.extractall(tmp_path / "unpacked", filter="tar")
+    (tmp_path / "unpacked").mkdir()
     # Ours are the program's bytes, whatever reads them.
-    unpacked = tmp_path / "unpacked" / "mpi-1.2"
-    assert release_tree.digest_of(unpacked) == DIGEST
+    subprocess.run(["tar", "-xf", str(archive), "-C", str(tmp_path / "unpacked")], check=True)
+    assert release_tree.digest_of(tmp_path / "unpacked" / "mpi-1.2") == DIGEST
     listed = subprocess.run(
         ["tar", "-tf", str(archive)], capture_output=True, text=True, check=True, timeout=60
     ).stdout.splitlines()
