@@ -142,9 +142,14 @@ def write_whole(path: Path, content: str | bytes, mode: int | None = None) -> No
         file.write(content.encode() if isinstance(content, str) else content)
 
 
+def json_text(data: Mapping[str, Any]) -> str:
+    """Return the text of a JSON file; raises ValueError for a number that JSON does not have."""
+    return json.dumps(data, indent=1, allow_nan=False) + "\n"
+
+
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
     """Replace a JSON file in one step; raises ValueError for a number that JSON does not have."""
-    write_whole(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
+    write_whole(path, json_text(data))
 
 
 def read_text(path: Path) -> str:

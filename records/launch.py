@@ -36,7 +36,7 @@ from records.digests import LaunchFiles
 from records.disturbance import Disturbance
 from records.ending import MOST_WAITED, ProcessorWait, SharedPlacement
 from records.experiments import experiments
-from records.files import json_of
+from records.files import json_of, json_text
 from records.hpl import hpl_output
 from records.image_file import ImageFile
 from records.manifest import ImageName, PlainName, Sha256, Utc
@@ -304,6 +304,11 @@ def parsed_record(read: Callable[[], str], where: Path, kind: type[Kind]) -> Kin
     except ValueError as error:
         raise RecordError(f"{where}: cannot be read: {error}") from None
     return record_of(kind, data, where)
+
+
+def record_text(record: LaunchRecord) -> str:
+    """Return the text of the file of a launch that has its record."""
+    return json_text(record.facts)
 
 
 def record_in(launch: LaunchFiles) -> LaunchRecord:

@@ -395,12 +395,17 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest_of(data, file)
 
 
+def manifest_text(manifest: Manifest) -> str:
+    """Return the text of a manifest's file, with what another version has written into it."""
+    return files.json_text(manifest.facts)
+
+
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Replace a campaign's manifest in one step.
 
     Raises OSError, and CampaignError for one that cannot be written or that another version wrote.
     """
     try:
-        files.write_json(folder / FILE, manifest.writable().facts)
+        files.write_whole(folder / FILE, manifest_text(manifest.writable()))
     except ValueError as error:
         raise CampaignError(f"{folder / FILE} cannot be written: {error}") from None

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import os
 import tarfile
 import zlib
@@ -30,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from records import files
 from records.base import Count, OneOfMany, Positive, RecordError
-from records.launch import RECORD, LaunchRecord, finished_launch, record_of
+from records.launch import RECORD, LaunchRecord, finished_launch, record_of, record_text
 from records.left_behind import read_left
 from records.manifest import Sha256
 
@@ -143,8 +142,7 @@ def segment_of(record: LaunchRecord, sources: Mapping[str, Path | bytes], job: s
     # As whoever reads it will see it, names of files too.
     kept = finished_launch(record, sha256=digests, job=job)
     ended = datetime.fromisoformat(kept.ended_utc).timestamp()
-    text = json.dumps(kept.facts, indent=1, allow_nan=False) + "\n"
-    parts = [member(f"{kept.launch}/{RECORD}", text.encode(), ended)]
+    parts = [member(f"{kept.launch}/{RECORD}", record_text(kept).encode(), ended)]
     for name, content in contents.items():
         stored = name
         if len(content) <= MOST_BYTES and name + GZ not in contents:

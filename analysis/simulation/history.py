@@ -24,8 +24,9 @@ import typer
 
 from analysis.history.index import FILE
 from records.communication import OPERATIONS
-from records.launch import LAUNCH_SCHEMA
-from records.manifest import MANIFEST_SCHEMA
+from records.launch import LAUNCH_SCHEMA, RECORD, LaunchRecord, record_of, record_text
+from records.manifest import FILE as MANIFEST
+from records.manifest import MANIFEST_SCHEMA, manifest_of, manifest_text
 
 IMPLEMENTATIONS = ("alpha-1.0", "beta-2.0")
 ROUNDS = 3
@@ -77,7 +78,7 @@ def write_campaign(
         "order_seed": number, "inputs": {},
         "images": {name: {"sha256": digest_of(name)} for name in IMPLEMENTATIONS},
     }  # fmt: skip
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / MANIFEST).write_text(manifest_text(manifest_of(manifest, folder.name)))
     for number_of_round, implementation, suite in product(
         range(1, ROUNDS + 1), IMPLEMENTATIONS, range(cells)
     ):
@@ -99,7 +100,8 @@ def write_campaign(
             "reframe": {"name": launch_name},
         }  # fmt: skip
         (folder / "launches" / launch_name).mkdir()
-        (folder / "launches" / launch_name / "launch.json").write_text(json.dumps(launch))
+        record = record_of(LaunchRecord, launch, launch_name)
+        (folder / "launches" / launch_name / RECORD).write_text(record_text(record))
         stdout = folder / "launches" / launch_name / "stdout"
         stdout.write_text(stdout_of(implementation, times))
     return folder

@@ -9,17 +9,15 @@ are folders, as those of older campaigns: what a pack has of them could not be c
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from campaign.bundle.leaks import DEFINITIONS, IMAGES, PACKS, Leak, replaced, stand_ins
 from records import files, journal
 from records.archive import BundleError, Member
 from records.kept import FOLDERS, kept_launches
-from records.manifest import FILE
+from records.manifest import FILE, manifest_of, manifest_text
 
 SCHEMA = "wyeast-redacted-1"
 #: In a campaign's folder: what was changed, with the digests before and after.
@@ -56,7 +54,8 @@ def redacted(
     """Return the files of a campaign with other texts in the place of what was found.
 
     `before` are its files as the campaign has them, with its launches in packs.
-    Raises BundleError for a secret in a definition: changed, it would not be what was measured by.
+    Raises BundleError for a secret in a definition: changed, it would not be what was measured by;
+    and CampaignError for a manifest that would be none without what was found.
     """
     refuse_secret_definitions(found)
     given = stand_ins(found)
@@ -65,9 +64,10 @@ def redacted(
     first = {name: replaced(name, content, given) for name, content in contents.items()}
     what = ", ".join(sorted({one.what for one in found}))
     # Some of it names what was found: a user's name, a home.
-    what = replaced(f"{CAMPAIGN}{FILE}", what.encode(), given).decode()
-    said = json.loads(first[f"{CAMPAIGN}{FILE}"])
-    first[f"{CAMPAIGN}{FILE}"] = as_json({**said, "redacted": f"replaced in it: {what}"})
+    name = f"{CAMPAIGN}{FILE}"
+    what = replaced(name, what.encode(), given).decode()
+    manifest = manifest_of(files.json_of(first[name].decode()), name)
+    first[name] = manifest_text(manifest.changed(redacted=f"replaced in it: {what}")).encode()
     changed = with_digests(contents, first)
     # A journal was changed before, too, where launches were taken out of packs.
     was = {name: before[name].digest() if name in before else digest(contents[name])
@@ -77,7 +77,7 @@ def redacted(
         for name, content in sorted(changed.items())
         if digest(content) != was[name]
     }
-    changed[f"{CAMPAIGN}{LIST}"] = as_json({"schema": SCHEMA, "files": listed})
+    changed[f"{CAMPAIGN}{LIST}"] = files.json_text({"schema": SCHEMA, "files": listed}).encode()
     return {
         **members,
         **{name: Member(content) for name, content in changed.items()
@@ -146,11 +146,6 @@ def bytes_of(member: Member) -> bytes:
 def digest(content: bytes) -> str:
     """Return the SHA-256 of bytes."""
     return hashlib.sha256(content).hexdigest()
-
-
-def as_json(data: Any) -> bytes:
-    """Return a file of JSON as campaigns have it."""
-    return (json.dumps(data, indent=1) + "\n").encode()
 
 
 def refuse_another_list(campaign: Path, sums: Mapping[str, str]) -> str | None:

@@ -31,10 +31,17 @@ from records.base import CampaignError
 from records.campaign import IMPORTED, find_campaign
 from records.command_words import CommandWords
 from records.experiments import experiments
-from records.files import json_of
+from records.files import json_of, json_text
 from records.kept import FOLDERS, kept_launches
-from records.launch import RECORD, LaunchRecord, record_in, record_of
-from records.manifest import FILE, Manifest, read_manifest
+from records.launch import (
+    RECORD,
+    LaunchRecord,
+    finished_launch,
+    record_in,
+    record_of,
+    record_text,
+)
+from records.manifest import FILE, Manifest, manifest_text, read_manifest
 from records.nodes import FOLDER as NODES
 from records.nodes import of_kernel
 from records.sample import ARCHIVE, NAME
@@ -85,12 +92,12 @@ def chosen(members: Mapping[str, Member], pattern: str) -> tuple[dict[str, str],
     except re.error as error:
         raise CampaignError(f"--cells {pattern!r} is not a valid pattern: {error}") from None
     texts = {name.removeprefix("campaign/"): member for name, member in members.items()}
-    launches = [name.rpartition("/")[0] for name in texts if name.endswith("/launch.json")]
-    kept = {
-        launch
-        for launch in launches
-        if cells.fullmatch(record_at(f"{launch}/launch.json", texts).cell)
+    launches = {
+        name.rpartition("/")[0]: record_at(name, text_of(member))
+        for name, member in texts.items()
+        if name.endswith(f"/{RECORD}")
     }
+    kept = {launch for launch, record in launches.items() if cells.fullmatch(record.cell)}
     if not kept:
         raise CampaignError(f"{pattern!r} matches no cell of a launch; see: analysis table")
     found = {
@@ -101,10 +108,10 @@ def chosen(members: Mapping[str, Member], pattern: str) -> tuple[dict[str, str],
     return found, len(kept), len(launches)
 
 
-def record_at(name: str, texts: Mapping[str, Member]) -> LaunchRecord:
-    """Return the record of a launch among files; raises CampaignError for a damaged one."""
+def record_at(name: str, text: str) -> LaunchRecord:
+    """Return the record that a file of a launch has; raises CampaignError for a damaged one."""
     try:
-        return record_of(LaunchRecord, json_of(text_of(texts[name])), name)
+        return record_of(LaunchRecord, json_of(text), name)
     except ValueError as error:
         raise CampaignError(f"{name} cannot be read: {error}") from None
 
@@ -173,14 +180,15 @@ def refuse_what_was_changed(source: Path, texts: Mapping[str, str]) -> None:
 def with_digests(texts: dict[str, str]) -> None:
     """Update the digests in the records of launches to those of these texts."""
     for name in [name for name in texts if name.endswith(f"/{RECORD}")]:
-        facts = json_of(texts[name])
-        if "sha256" in facts:
-            folder = name.rpartition("/")[0]
-            facts["sha256"] = {
-                file: Member(texts[f"{folder}/{file}"].encode(errors="surrogateescape")).digest()
-                for file in facts["sha256"]
-            }
-            texts[name] = json.dumps(facts, indent=1) + "\n"
+        record = record_at(name, texts[name])
+        folder = name.rpartition("/")[0]
+        digests = {
+            file: Member(texts[f"{folder}/{file}"].encode(errors="surrogateescape")).digest()
+            for file in record.sha256
+        }
+        # Of campaigns from before they were taken there are none.
+        if digests:
+            texts[name] = record_text(finished_launch(record, sha256=digests))
 
 
 def of_machine(machine: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,11 +226,11 @@ def gather(source: Path, cells: str) -> dict[str, str]:
         sample=f"{kept} of {all_of_them} launches; {REPLACED}",
         machine=of_machine(manifest.machine),
     )
-    texts[FILE] = json.dumps(manifest.writable().facts, indent=1) + "\n"
+    texts[FILE] = manifest_text(manifest.writable())
     for name in [name for name in texts if name.startswith(f"{NODES}/")]:
-        texts[name] = json.dumps(of_machine(json_of(texts[name])), indent=1) + "\n"
+        texts[name] = json_text(of_machine(json_of(texts[name])))
     mark = {"schema": "wyeast-imported-1", "sample_of": manifest.campaign}
-    texts[IMPORTED] = json.dumps(mark, indent=1) + "\n"
+    texts[IMPORTED] = json_text(mark)
     without_names(texts, places(source), hosts)
     with_digests(texts)
     members = {name: Member(text.encode(errors="surrogateescape")) for name, text in texts.items()}

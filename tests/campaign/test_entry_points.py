@@ -161,7 +161,7 @@ def test_a_full_disk_is_a_sentence_and_can_be_gone_on_with(
         if what == "log":
             full_disk()
         # The manifest is there by now, and cannot be written again.
-        monkeypatch.setattr(files, "write_json", full_disk)
+        monkeypatch.setattr(files, "write_whole", full_disk)
         return entry
 
     monkeypatch.setattr(measuring, "run_round", run_round)

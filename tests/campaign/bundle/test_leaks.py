@@ -22,6 +22,7 @@ from records.campaign import read_campaign
 from records.events import Begun, Lost
 from records.journal import FILE as JOURNAL
 from records.journal import content_of, open_journal
+from records.manifest import FILE as MANIFEST
 from records.manifest import read_manifest
 from tests.campaign.bundle.conftest import NAME, Checkout
 from tests.packed import in_packs
@@ -156,7 +157,11 @@ def test_a_bundle_is_refused_until_somebody_says_what_becomes_of_it(
 def test_a_redacted_campaign_is_whole_and_says_that_it_is_redacted(
     here: Checkout, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = read_campaign(private(here))
+    folder = private(here)
+    # What another version has written stays in it.
+    manifest = json.loads((folder / MANIFEST).read_text()) | {"of_another_version": [1.5, "x"]}
+    (folder / MANIFEST).write_text(json.dumps(manifest))
+    before = read_campaign(folder)
     assert make.main([NAME, "--redact"]) == 0
     bundle = here.root / ".wyeast" / "bundles" / f"{NAME}.tar.gz"
     name, sums = unpack(bundle, tmp_path)
@@ -178,6 +183,8 @@ def test_a_redacted_campaign_is_whole_and_says_that_it_is_redacted(
     entries = content_of((campaign / JOURNAL).read_bytes(), "journal").events
     assert len(entries) == 3
     assert "a home folder" in str(read_manifest(campaign).redacted)
+    sent = json.loads((campaign / MANIFEST).read_text())
+    assert sent["of_another_version"] == [1.5, "x"] and {*sent} - {*manifest} == {"redacted"}
     listed = json.loads((campaign / LIST).read_text())["files"]
     for file, digests in listed.items():
         was = here.root / "runs" / NAME / file
