@@ -16,6 +16,7 @@ from pathlib import Path
 from cluster.description import ClusterError
 from containers import apt
 from containers.sources import SourceError, fetch_wheel, load_sources, unpack_wheel
+from records.files import put_in_place
 
 #: What is unpacked even where the machine has it: its own may be of another version tomorrow, and
 #: is set up for other things.
@@ -114,7 +115,7 @@ def provide(state: Path, scheduler: str = "slurm") -> None:
         unpacked = unpack(state.parent, aside, packages)
         unpacked |= unpack_launchers(state.parent, aside)
         (aside / COMPLETE).write_text(json.dumps(unpacked, indent=1))
-        aside.rename(folder)
+        put_in_place(aside, folder)
     except (apt.AptError, SourceError) as error:
         raise ClusterError(f"the cluster's programs cannot be obtained: {error}") from None
     except (OSError, subprocess.CalledProcessError) as error:

@@ -22,6 +22,7 @@ from containers.ending import exit_code
 from containers.programs import ProvisionError
 from records import layout
 from records.command_words import CommandWords
+from records.files import flush_whole, write_whole
 from records.locks import LockHeld, exclusive
 
 # Raised when the way in which Apptainer is unpacked changes, so that it is unpacked again.
@@ -158,17 +159,19 @@ def _unpack(state: Path) -> None:
     # not need would stand in the standard error of every launch; its warnings still do.
     paths = f'"$PATH":/usr/sbin:{shlex.quote(str(programs.tools_folder(state)))}/usr/bin'
     program = shlex.quote(str(prefix / "bin" / "apptainer"))
-    own.write_text(
+    wrapper = (
         "#!/bin/sh\n"
         ': "${APPTAINER_QUIET=1}"\n'
         "export APPTAINER_QUIET\n"
         f'PATH={paths} exec {program} "$@"\n'
     )
-    own.chmod(0o755)
+    write_whole(own, wrapper, 0o755)
     done = subprocess.run([own, "--version"], capture_output=True, text=True)
     if done.returncode:
         raise ProvisionError(f"the unpacked Apptainer does not start: {done.stderr.strip()}")
-    _stamp().write_text(_recipe())
+    # What it says of the folder has to be so after a crash of the machine, too.
+    flush_whole(prefix)
+    write_whole(_stamp(), _recipe())
 
 
 def _assemble(package: Path, c_library: Path, prefix: Path, state: Path) -> None:

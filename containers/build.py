@@ -51,6 +51,7 @@ from containers.spack.recipes import SpackError
 from containers.table import TABLE, Packed, TableError, load_table
 from records import layout
 from records.command_words import CommandWords
+from records.files import write_whole
 from site_configs.installation_entries import images_in
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
@@ -362,7 +363,7 @@ def pack(root: Path, prefix: str, name: str, word: str | None) -> None:
     try:
         build(root, [name], word, force=False)
     except BaseException:
-        path.unlink() if before is None else path.write_bytes(before)
+        path.unlink() if before is None else write_whole(path, before)
         raise
 
 

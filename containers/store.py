@@ -15,7 +15,7 @@ from typing import Any
 
 from containers.sources import sha256_of
 from records import layout
-from records.files import NO_LINKS, aside_of, put_where_nothing_is
+from records.files import NO_LINKS, aside_of, put_in_place, put_where_nothing_is
 
 STORE = "sha256"
 #: C's `struct flock`, of which the first is the kind of lock.
@@ -160,4 +160,4 @@ def name_in_folder(root: Path, entry: Mapping[str, Any]) -> None:
     aside = aside_of(link)
     aside.unlink(missing_ok=True)
     aside.symlink_to(place_of(root, str(entry["sha256"])).relative_to(folder(root)))
-    aside.rename(link)
+    put_in_place(aside, link)

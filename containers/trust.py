@@ -35,6 +35,7 @@ from records.acting_user import (
     refuse_unsafe_home,
 )
 from records.command_words import CommandWords
+from records.files import write_whole
 
 ROOT = Path(os.environ.get("WYEAST_ROOT", Path(__file__).resolve().parents[1]))
 #: What a site's file says of the images that may run, and what it means without a word.
@@ -359,7 +360,7 @@ def new_key(root: Path, owner: str, email: str) -> None:
         public = gpg(home, "--armor", "--export", made[0])
     path = layout.home(root) / FOLDER / f"{made[0]}.asc"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(public)
+    write_whole(path, public)
     protected = "without a passphrase" if unasked else "under its passphrase"
     print(f"private key: {ring / SECRET}, {protected}; keep a copy in a safe place")
     print(f"public key:  {path}; commit it, so that images signed by it are trusted")

@@ -60,6 +60,20 @@ def flush_to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
+def flush_whole(path: Path) -> None:
+    """Make a file, or a folder with all in it, survive a crash of the machine.
+
+    Of a link nothing but its name is anywhere, which its folder has.
+    """
+    if path.is_symlink():
+        return
+    if path.is_dir():
+        for entry in path.rglob("*"):
+            if not entry.is_symlink():
+                flush_to_disk(entry)
+    flush_to_disk(path)
+
+
 def aside_of(path: Path) -> Path:
     """Return where this process writes the replacement of `path`: beside it, hidden.
 
@@ -71,16 +85,12 @@ def aside_of(path: Path) -> Path:
 
 
 def put_in_place(aside: Path, path: Path) -> None:
-    """Give a complete file or folder its final name, durably.
+    """Give a complete file, folder or link its final name, durably.
 
     Its content is on the disk before the name is, and the name is when this returns. A folder
-    never replaces another; a file replaces an earlier one.
+    never replaces another with something in it; a file or a link replaces an earlier one.
     """
-    if aside.is_dir():
-        for entry in aside.rglob("*"):
-            if not entry.is_symlink():
-                flush_to_disk(entry)
-    flush_to_disk(aside)
+    flush_whole(aside)
     aside.rename(path)
     flush_to_disk(path.parent)
 

@@ -24,6 +24,8 @@ from containers.table import load_table
 from records import layout
 from records.acting_user import refuse_unsafe_home
 from records.command_words import CommandWords
+from records.files import put_in_place
+from records.locks import scratch
 from site_configs import machine as look
 from site_configs import processor
 from site_configs.entries import SiteError, nearest
@@ -350,14 +352,17 @@ def refuse_name(name: str, sites: Path) -> None:
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
-    """Write a new folder; site.yaml, which makes it a site, comes last. Raises SiteError."""
+    """Write a new folder, all of it or nothing; raises SiteError."""
     try:
         # A user's home has none before the first.
         if folder.parent == SITES:
             folder.parent.mkdir(exist_ok=True)
-        folder.mkdir()
-        for file, text in files.items():
-            (folder / file).write_text(text)
+        with scratch(folder.parent, f".{folder.name}-") as aside:
+            made = aside / folder.name
+            made.mkdir()
+            for file, text in files.items():
+                (made / file).write_text(text)
+            put_in_place(made, folder)
     except OSError as error:
         raise SiteError(f"{folder} cannot be written: {error.strerror}") from None
 

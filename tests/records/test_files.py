@@ -23,8 +23,6 @@ MAY = {
     # predecessor, moved away; the cache of a node's disk, dropped before a cold start.
     "campaign/retention.py": 1, "containers/spack/tool.py": 1, "records/sample.py": 1,
     "reframe_checks/mixins/page_cache.py": 1,
-    # A folder that is made beside its place; a link that takes another's.
-    "cluster/programs.py": 1, "containers/store.py": 1,
     # A journal and a pack are added to and never replaced; what is in the way of a launch, of
     # before there were packs, is set aside.
     "records/journal.py": 3, "records/packs.py": 1, "records/schedule.py": 1,
@@ -114,12 +112,19 @@ def made(folder: Path) -> Path:
     return folder
 
 
+def linked(link: Path) -> Path:
+    link.symlink_to("nowhere")
+    return link
+
+
 WAYS: dict[str, tuple[Callable[[Path], object], set[str]]] = {
     "file": (lambda path: files.write_whole(path, "text"), {".there.N"}),
     "JSON": (lambda path: files.write_json(path, {"a": 1}), {".there.N"}),
     "folder": (
         lambda path: files.put_in_place(made(path.with_name("new")), path), {"new", "b", "c"}
     ),
+    # Also one to what is not there.
+    "link": (lambda path: files.put_in_place(linked(path.with_name("new")), path), set()),
 }  # fmt: skip
 
 

@@ -167,6 +167,26 @@ def test_a_name_that_none_can_have(tmp_path: Path, name: str) -> None:
         new.refuse_name(name, tmp_path)
 
 
+def test_a_folder_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"references.yaml": "a", "site.yaml": "b"}
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(new, "put_in_place", interrupted)
+        new.write(tmp_path / "mine", files)
+    assert not list(tmp_path.iterdir())
+    # What one that was killed has left is in nobody's way.
+    (tmp_path / ".mine-left").mkdir()
+    new.write(tmp_path / "mine", files)
+    assert {path.name: path.read_text() for path in (tmp_path / "mine").iterdir()} == files
+    with pytest.raises(SiteError, match="cannot be written: "):
+        new.write(tmp_path / "mine", files)
+
+
+def interrupted(*_: Path) -> None:
+    raise KeyboardInterrupt
+
+
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(SiteError, match="cannot be written: "):
         new.write(tmp_path / "no" / "mine", {"site.yaml": ""})
