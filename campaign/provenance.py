@@ -39,6 +39,7 @@ INPUTS = (
     "containers/implementations.yaml",
     "containers/sources.lock",
     "containers/apptainer.py",
+    "containers/apptainer_setup.py",
     "containers/guarded.py",
     "containers/images.py",
     "containers/installations.py",

@@ -605,6 +605,7 @@ def test_the_reframe_of_a_dead_campaign_that_still_ends_its_launches_holds_up_no
             for path in (
                 "records/limits/plausibility.py",
                 "containers/apptainer.py",
+                "containers/apptainer_setup.py",
                 "campaign/reframe_session.py",
                 "reframe_checks/launchers/into_container",
                 "inference/intervals.py",
@@ -617,6 +618,7 @@ def test_the_reframe_of_a_dead_campaign_that_still_ends_its_launches_holds_up_no
         "an image",
         "what judges a launch",
         "how containers start",
+        "what sets the path of Apptainer",
         "what ReFrame is told",
         "a launcher",
         "what judges a reference",
