@@ -1,11 +1,11 @@
 """What references.yaml may contain; anything else gets a sentence with file and line."""
 
-import functools
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from records import layout
+from records.experiments import experiments
+from records.profile import PREFIX
 from site_configs.entries import (
     LineOfFile,
     SiteEntry,
@@ -18,20 +18,6 @@ from site_configs.entries import (
     is_text,
     nearest,
 )
-
-CHECKS = Path(__file__).resolve().parents[1] / "reframe_checks"
-#: Top-level keys of references.yaml that are no check's; ReFrame does not look at them.
-BESIDE_CHECKS: frozenset[str] = frozenset()
-#: What reframe_checks/profiles.py puts before the name of an experiment that it profiles.
-PROFILE = "Profile"
-
-
-@functools.cache
-def check_names(folder: Path = CHECKS) -> tuple[str, ...]:
-    """Return the names of ReFrame's checks, as their files declare them."""
-    declared = re.compile(r"^@rfm\.simple_test\s+class (\w+)", re.M)
-    files = sorted(folder.glob("*.py"))
-    return tuple(name for path in files for name in declared.findall(path.read_text()))
 
 
 def _metric_problems(metric: str, entry: SiteEntry) -> Iterator[str]:
@@ -72,10 +58,9 @@ def _reference_problems(path: Path, root: Path, site: str, partition: str) -> It
             yield from below(inner, levels - 1) if levels else _metric_problems(key, inner)
 
     for name, entry in entries_of(loader, node, LineOfFile(shown, 1)).items():
-        if name in BESIDE_CHECKS:
-            continue
-        if name.removeprefix(PROFILE) not in check_names():
-            yield f"{entry.place}: no check is called `{name}`{nearest(name, check_names())}"
+        # A profiled experiment is a check of its own.
+        if name.removeprefix(PREFIX) not in experiments():
+            yield f"{entry.place}: no check is called `{name}`{nearest(name, experiments())}"
             continue
         keys = entries_of(loader, entry.node, entry.place)
         index = keys.get("$index")
