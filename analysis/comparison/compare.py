@@ -107,6 +107,7 @@ def uncorrected(
         cells.append(
             Cell(
                 name=found.name,
+                launch_cell=record.cell,
                 experiment=record.experiment,
                 series=found.series,
                 oversubscribed=found.oversubscribed,

@@ -9,7 +9,6 @@ from typing import Any
 from analysis.comparison.metrics import metrics
 from analysis.comparison.result import Cell, Comparison, Group, judged_cells, unjudged_names
 from analysis.comparison.verdict import Verdict, correct
-from analysis.tables.launch_names import cell_name
 from inference.intervals import PRINTED_STEP, Ratio, stratified_ratio, stratum
 from inference.looks import Looks, anytime_ratio
 from records.experiments import ExperimentEntry, compared
@@ -104,7 +103,7 @@ def ratio_over(
     """
     checks: dict[str, list[dict[int, float]]] = defaultdict(list)
     for cell in cells:
-        checks[cell_name(cell)].append(cell.log_ratios[other])
+        checks[cell.launch_cell].append(cell.log_ratios[other])
     strata = [stratum(over_cells(own)[:first], len(own) / len(cells)) for own in checks.values()]
     counts = sorted({one.count for one in strata}) or [0]
     rounds = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))

@@ -8,7 +8,6 @@ from typing import Any
 from analysis.comparison.metrics import metrics
 from analysis.comparison.result import Comparison, Group
 from analysis.comparison.tables import INTERVAL_OF_VERDICT, of_verdict
-from analysis.tables.launch_names import cell_name
 from analysis.tables.table import (
     COUNT,
     RATIO,
@@ -56,8 +55,9 @@ def ranked(group: Group, base: str) -> Table:
         *((place if has_ranks else None, row) for place, row in enumerate(best_first(whole), 1)),
         *((None, row) for row in (*best_first(lacking), *last)),
     ]
+    cells = tuple(cell.launch_cell for cell in group.cells)
     rows = [
-        Row((place, name, (count, every), *rest), name, tuple(map(cell_name, group.cells)))
+        Row((place, name, (count, every), *rest), name, cells)
         for place, (name, count, *rest) in places
     ]
     headings = {"ratio": f"ratio to {base}"}

@@ -11,7 +11,7 @@ from typing import Any
 from analysis.comparison.cells import Limited, Values
 from analysis.comparison.metrics import metrics
 from analysis.comparison.verdict import Verdict
-from analysis.tables.launch_names import LaunchNames, cell_name
+from analysis.tables.launch_names import LaunchNames
 from inference.estimates import Estimate
 from inference.intervals import FEWEST_PAIRS, PRINTED_STEP
 from records.campaign import Campaign
@@ -31,6 +31,8 @@ class Cell:
     """
 
     name: str
+    #: The cell of its launches: its own without the series.
+    launch_cell: str
     experiment: str
     series: str
     oversubscribed: bool
@@ -153,7 +155,7 @@ def judged_cells(members: Sequence[Cell], other: str) -> list[Cell]:
     """
     # What an implementation lacks altogether is compared in no round.
     having = [cell for cell in members if cell.log_ratios.get(other)]
-    enough = enough_rounds([(cell_name(cell), [cell.log_ratios[other]]) for cell in having])
+    enough = enough_rounds([(cell.launch_cell, [cell.log_ratios[other]]) for cell in having])
     return [cell for cell, is_judged in zip(having, enough, strict=True) if is_judged]
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from analysis.comparison.metrics import direction, metrics
 from analysis.comparison.result import Cell, Comparison
 from analysis.comparison.verdict import Verdict
-from analysis.tables.launch_names import cell_name
 from analysis.tables.table import (
     COUNT,
     INTERVAL,
@@ -57,11 +56,11 @@ def median_table(
     rows = [
         Row(
             (
-                cell_name(cell), cell.series, cell.oversubscribed, name, one.message_bytes,
+                cell.launch_cell, cell.series, cell.oversubscribed, name, one.message_bytes,
                 one.median, ends(one.interval), one.interval.coverage, len(one.launches),
                 names.of_size(cell, name, one.message_bytes),
             ),
-            name, (cell_name(cell),),
+            name, (cell.launch_cell,),
         )
         for cell in (comparison.experiment(experiment) if cells is None else cells)
         for name, estimates in cell.estimates.items()
@@ -120,12 +119,12 @@ def ratio_table(
     rows = [
         Row(
             (
-                cell_name(cell), cell.series, cell.oversubscribed,
+                cell.launch_cell, cell.series, cell.oversubscribed,
                 *compared(verdict, name, digest, (
                     names.of(cell, of, cell.log_ratios[name]) for of in (name, verdict.base)
                 )),
             ),
-            name, (cell_name(cell),),
+            name, (cell.launch_cell,),
         )
         for cell in (
             [cell for one in comparison.pairs for cell in one.experiment(experiment)]
@@ -158,7 +157,7 @@ def group_table(comparison: Comparison) -> Table:
                     names.of_group(group.judged(name), name, of) for of in (name, verdict.base)
                 )),
             ),
-            name, tuple(cell_name(cell) for cell in group.cells),
+            name, tuple(cell.launch_cell for cell in group.cells),
         )
         for one in comparison.pairs
         for group in one.groups
@@ -213,7 +212,7 @@ def side_by_side(comparison: Comparison, experiment: str, with_series: bool) -> 
                 for value in (of_verdict(one) if one else (None, None, "not measured"))
             ),
         )
-        rows.append(Row(values, cells=(cell_name(cell),)))
+        rows.append(Row(values, cells=(cell.launch_cell,)))
     title = f"{experiment}: {about['label']}, medians over launches"
     notes = notes_on_medians(cells, others)
     return Table(f"side-by-side-{experiment}", title, columns, rows, notes)
@@ -324,7 +323,7 @@ def one_below_the_other(comparison: Comparison, experiment: str, with_series: bo
                 median_over(cell, name, sizes),
                 *(of_verdict(verdict) if verdict else (None, None, untold)),
             )  # fmt: skip
-            rows.append(Row(values, name, (cell_name(cell),)))
+            rows.append(Row(values, name, (cell.launch_cell,)))
     title = f"{experiment}: {about['label']}, medians over launches, ratios to {comparison.base}"
     notes = notes_on_medians(cells, others)
     return Table(f"one-below-the-other-{experiment}", title, columns, rows, notes)

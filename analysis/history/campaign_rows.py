@@ -35,11 +35,11 @@ from records.proof import proof_of
 #: The file of a campaign that keeps its rows, even when its raw output is removed.
 KEPT = "tables/history.parquet"
 #: Changed whenever the rows of an unchanged campaign would change: part of every stamp.
-VERSION = 6
+VERSION = 7
 #: The versions whose kept rows are still right. Those of version 2 differ where sizes were added to
 #: the requested ones (`--refine`): their sizes make them a separate series. Until 3 they had no
-#: clock, until 4 no doubts, until 5 no `more_ranks`.
-READABLE = (2, 3, 4, 5, VERSION)
+#: clock, until 4 no doubts, until 5 no `more_ranks`, until 6 no `launch_cell`.
+READABLE = (2, 3, 4, 5, 6, VERSION)
 #: The digest of the metrics in older stamps, when it was that of a whole file, and today's.
 EARLIER = {"3bc2da492600": "f08709e85c56fd7ee622d9e1c86742872cc6f89dc5afb5d4119f4aeb"}
 #: The doubts of rows whose raw output was removed before doubts were recorded.
@@ -47,16 +47,17 @@ NEVER_LOOKED = "unproven: raw output removed"
 #: How often a first reading of many campaigns is saved, so that little is lost if it is stopped.
 KEPT_EVERY = 500
 
-#: `level` is the median over launches of the mean logarithm over message sizes, in the metric's
-#: unit; `deviation` that of the launches (null of one); `more_ranks` is whether there are more than
-#: processors, `oversubscribed` whether they waited for these too long; `doubts` say in few words
-#: why the campaign was not proven when its rows were made (records.proof), null where it was. A
-#: campaign without such a row has one without a cell, and with a sentence where something is wrong
-#: with it.
+#: `launch_cell` is the cell of the launches: without the series, of which a cell is one (null where
+#: the raw output was removed before this was recorded); `level` is the median over launches of the
+#: mean logarithm over message sizes, in the metric's unit; `deviation` that of the launches (null
+#: of one); `more_ranks` is whether there are more than processors, `oversubscribed` whether they
+#: waited for these too long; `doubts` say in few words why the campaign was not proven when its
+#: rows were made (records.proof), null where it was. A campaign without such a row has one without
+#: a cell, and with a sentence where something is wrong with it.
 COLUMNS: dict[str, Any] = {
     "folder": pl.String, "stamp": pl.String, "sentence": pl.String, "campaign": pl.String,
     "created_utc": pl.String, "site": pl.String, "tier": pl.String, "experiment": pl.String,
-    "cell": pl.String, "implementation": pl.String, "nodes": pl.Int64,
+    "cell": pl.String, "launch_cell": pl.String, "implementation": pl.String, "nodes": pl.Int64,
     "more_ranks": pl.Boolean, "oversubscribed": pl.Boolean, "sizes": pl.String,
     "clock": pl.String, "launches": pl.Int64, "level": pl.Float64, "deviation": pl.Float64,
     "doubts": pl.String,
@@ -120,7 +121,7 @@ def rows_of(campaign: Campaign) -> list[dict[str, Any]]:
             record = cell.launches[implementation].record
             rows.append(common | {
                 "experiment": record.experiment, "cell": cell.name,
-                "implementation": implementation, "nodes": record.nodes,
+                "launch_cell": record.cell, "implementation": implementation, "nodes": record.nodes,
                 "more_ranks": record.has_more_ranks, "oversubscribed": cell.oversubscribed,
                 "sizes": words_of(sizes),
                 "clock": clock_of(cell.launches[implementation]), "launches": len(levels),
@@ -260,6 +261,7 @@ def kept_rows(folder: Path) -> list[dict[str, Any]]:
             "doubts": NEVER_LOOKED,
             # Nobody measured then whether ranks waited: that there were more was enough.
             "more_ranks": row["oversubscribed"],
+            "launch_cell": None,
         }
         | {k: v for k, v in row.items() if k not in ("folder", "stamp")}
         for row in rows

@@ -16,7 +16,6 @@ from typing import Literal
 import polars as pl
 
 from analysis.history.campaign_rows import of_folders, rows_of
-from analysis.tables.launch_names import launch_cells
 from records.base import CampaignError
 from records.campaign import Campaign
 from records.manifest import Manifest, read_manifest
@@ -77,14 +76,15 @@ def asked_for_other(before: Manifest, after: Manifest) -> str | None:
 
 
 def lost_cells(
-    had: Iterable[tuple[str, str, str]],
+    had: Iterable[tuple[str, str | None, str, str]],
     has: set[tuple[str, str]],
     before: Manifest,
     after: Campaign,
 ) -> list[UntoldCell]:
-    """Return the part of `had` (cell, experiment, implementation) that `has` lacks and needs.
+    """Return the part of `had` that `has` (cell, implementation) lacks and needs.
 
-    `before` is the manifest of the campaign that had it.
+    `had` are cells, the cells of their launches if these are known, experiments and
+    implementations; `before` is the manifest of the campaign that had it.
     """
     asked = asked_for_other(before, after.manifest) is None
     reasons: dict[tuple[str, str], str] = {}
@@ -97,17 +97,17 @@ def lost_cells(
             )
     no_room, still_open = set(after.no_room), set(after.open)
     found = []
-    for cell, experiment, implementation in had:
+    for cell, launch_cell, experiment, implementation in had:
         if (cell, implementation) in has or implementation not in after.manifest.images:
             continue
-        cells = list(launch_cells(cell))
-        reason = next(filter(None, (reasons.get((of, implementation)) for of in cells)), None)
+        launches = (launch_cell or cell, implementation)
+        reason = reasons.get(launches)
         if asked or reason:
             sentence = f"{before['campaign']} measured it, {after.path.name} has no sound launch"
             kind: Kind = "lost"
-            if not reason and not no_room.isdisjoint(cells):
+            if not reason and launches[0] in no_room:
                 kind, reason = "no room", "its budget had no room for it"
-            elif not reason and any((of, implementation) in still_open for of in cells):
+            elif not reason and launches in still_open:
                 kind, reason = "not reached", "it is still to be measured; use RESUME"
             sentence += f" ({reason})" if reason else ""
             found.append(UntoldCell(cell, experiment, implementation, sentence, kind))
@@ -139,7 +139,7 @@ def lost_since(campaign: Campaign, frame: pl.DataFrame, runs: Path) -> list[Unto
         if asked_for_other(before, manifest) is not None:
             continue
         rows = earlier.filter(pl.col("folder") == folder)
-        had = rows.select("cell", "experiment", "implementation").iter_rows()
+        had = rows.select("cell", "launch_cell", "experiment", "implementation").iter_rows()
         lost = lost_cells(had, has, before, campaign)
         found += lost
         has |= {(one.cell, one.implementation) for one in lost}

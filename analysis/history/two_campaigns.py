@@ -351,7 +351,7 @@ def lost_of(
     """Return what the second campaign lost, and a sentence if that is unknown for some."""
     has = {(cell.name, name) for cell in theirs for name, values in cell.values.items() if values}
     gone = [
-        (cell.name, cell.launch.record.experiment, name)
+        (cell.name, cell.launch.record.cell, cell.launch.record.experiment, name)
         for cell in mine
         for name, values in cell.values.items()
         if values and (cell.name, name) not in has and name in after.manifest.images
@@ -361,6 +361,6 @@ def lost_of(
     if len(lost) == len(gone) or other is None:
         return lost, None
     return lost, (
-        f"whether {counted(name for name, _, _ in gone)} of {before.path.name} should be in "
+        f"whether {counted(name for name, *_ in gone)} of {before.path.name} should be in "
         f"{after.path.name} is unknown: {other}"
     )

@@ -59,11 +59,6 @@ class OverRanks:
     cells: tuple[str, str]
 
 
-def launch_cell(cell: Cell) -> str:
-    """Return the name of the cell that the launches of a series have."""
-    return cell.name.removesuffix(cell.series).rstrip()
-
-
 def records_of(comparison: Comparison) -> dict[str, LaunchRecord]:
     """Return the first sound launch of each cell."""
     found: dict[str, LaunchRecord] = {}
@@ -85,7 +80,7 @@ def series_over_ranks(
     found: dict[str, dict[int, Cell]] = defaultdict(dict)
     for cell in comparison.cells:
         timed = compared()[cell.experiment].values == "time"
-        computes = records[launch_cell(cell)].program in COMPUTING
+        computes = records[cell.launch_cell].program in COMPUTING
         if timed and "ranks" in cell.parameters and not (cell.oversubscribed or computes):
             found[without_ranks(cell)][int(cell.parameters["ranks"])] = cell
     return {series: by_ranks for series, by_ranks in found.items() if len(by_ranks) > 1}
@@ -118,7 +113,7 @@ def over_ranks(comparison: Comparison) -> list[OverRanks]:
                        for one in (base, cell)]  # fmt: skip
                 largest = max(set.intersection(*own))
                 of_base = [v[largest] for v in base.values[name].values() if largest in v]
-                cells = launch_cell(base), launch_cell(cell)
+                cells = base.launch_cell, cell.launch_cell
                 step = max(base.step, cell.step, PRINTED_STEP)
                 rows.append(
                     OverRanks(

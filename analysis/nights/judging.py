@@ -23,7 +23,6 @@ from analysis.history.regressions import Tested, is_blind, power_sentences, test
 from analysis.history.series import against_history, key_of
 from analysis.history.two_campaigns import ComparedCell
 from analysis.references.missed import MetricWithReference, held_references
-from analysis.tables.launch_names import launch_cells
 from analysis.tables.units import interval_text, percent, prefixed
 from records.campaign import Campaign
 from records.experiments import proving
@@ -164,9 +163,7 @@ def of_history(
         if not trips:
             continue
         key = (row.cell, row.verdict.implementation)
-        check = next(
-            checks[of] for cell in launch_cells(row.cell) if (of := (cell, key[1])) in checks
-        )
+        check = checks[measured[0][series[key]]["launch_cell"], key[1]]
         got = [of[series[key]]["level"] for of in measured if series[key] in of]
         sign = direction(row.experiment)
         ratios = tuple(row.verdict.ratio.value * math.exp(sign * (one - got[0])) for one in got)

@@ -143,7 +143,7 @@ def plans(
                 continue
             seen = ratio.error * math.sqrt(ratio.pairs)
             most = deviation_limit(seen, ratio.freedom)
-            launches = {cell.name.removesuffix(cell.series).rstrip() for cell in has}
+            launches = {cell.launch_cell for cell in has}
             seconds = sum(
                 wall.get((cell, who), 0.0) for cell in launches for who in (other, comparison.base)
             )

@@ -21,7 +21,6 @@ from analysis.comparison.compare import compare
 from analysis.comparison.families import family_in
 from analysis.comparison.metrics import metrics
 from analysis.comparison.result import Comparison
-from analysis.tables.launch_names import cell_name
 from inference.allocation import OpenSeries, next_wave, scores
 from inference.families import DIFFERENCE_ERROR, EQUIVALENCE_ERROR
 from inference.looks import Looks
@@ -152,7 +151,7 @@ def open_series(comparison: Comparison) -> list[tuple[tuple[str, str], OpenSerie
                 if decided or len(logarithms) < 2:
                     continue
                 one = OpenSeries(
-                    cell_name(cell), experiment, len(logarithms), fmean(logarithms),
+                    cell.launch_cell, experiment, len(logarithms), fmean(logarithms),
                     variance(logarithms), verdict.margin, *levels,
                 )  # fmt: skip
                 found.append(((base, other), one))

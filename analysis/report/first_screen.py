@@ -16,7 +16,6 @@ from analysis.comparison.result import Comparison
 from analysis.figures.over_size import Curve, bandwidth_figure
 from analysis.report.drawings.size_figures import Figure, Figures, curves_of
 from analysis.report.headline import without_room
-from analysis.tables.launch_names import cell_name
 from inference.estimates import Estimate
 from inference.intervals import CONFIDENCE, median, median_interval
 from records.experiments import compared, serves
@@ -45,7 +44,7 @@ def first_curves(
         sizes = sum(len(cell.message_sizes()) for cell in figure.cells)
         return (
             not first.oversubscribed, not entry.unusual(first.parameters),
-            serves("latency", cell_name(first)), len(names), sizes,
+            serves("latency", first.launch_cell), len(names), sizes,
         )  # fmt: skip
 
     found = [

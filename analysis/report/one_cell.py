@@ -8,7 +8,6 @@ from analysis.comparison.caveats.limited import limited_tables
 from analysis.comparison.metrics import metrics
 from analysis.comparison.result import Cell, Comparison
 from analysis.comparison.tables import FORMULA, median_table, ratio_table
-from analysis.tables.launch_names import cell_name
 from analysis.tables.table import (
     COUNT,
     DIGEST_CHARACTERS,
@@ -47,7 +46,7 @@ def launches_of(comparison: Comparison, cell: Cell) -> Table:
     """Return the launches of a cell in order of rounds, including those left out."""
     campaign, unit = comparison.campaign, metrics()[cell.experiment]["unit"]
     rows = []
-    own = [one for one in campaign.launches if one.record.cell == cell_name(cell)]
+    own = [one for one in campaign.launches if one.record.cell == cell.launch_cell]
     for one in sorted(own, key=lambda one: (one.record.round, one.record.implementation)):
         record = one.record
         values = cell.values.get(record.implementation, {}).get(record.round, {})

@@ -14,7 +14,6 @@ from analysis.comparison.result import Cell, Comparison, Group
 from analysis.comparison.tables import FORMULA
 from analysis.models.profile import ProfiledCell
 from analysis.models.start_up import PARTS
-from analysis.tables.launch_names import cell_name
 from analysis.tables.origins import ROOM, TraceList
 from analysis.tables.table import Row, Table
 
@@ -30,7 +29,7 @@ class Traces(TraceList):
 
     def cell(self, cell: Cell, *formulas: str) -> str:
         """Return the id of the entry for a cell's medians and ratios."""
-        return self.cells(cell_name(cell), [cell], *formulas)
+        return self.cells(cell.launch_cell, [cell], *formulas)
 
     def start_up(self, cell: Cell) -> str:
         """Return the id of the entry for a cell of start-up and its parts."""

@@ -9,7 +9,6 @@ from datetime import datetime
 from analysis.comparison.metrics import metrics
 from analysis.comparison.result import Comparison
 from analysis.tables.csv import plain
-from analysis.tables.launch_names import cell_name
 from inference.estimates import Estimate
 
 #: Units in the words that names of OpenMetrics end with.
@@ -24,7 +23,7 @@ def estimates(comparison: Comparison) -> Iterator[tuple[str, str, str, Estimate]
     for cell in comparison.cells:
         for name, found in cell.estimates.items():
             for one in found:
-                yield cell.experiment, cell_name(cell), name, one
+                yield cell.experiment, cell.launch_cell, name, one
 
 
 def escaped(text: object) -> str:

@@ -16,7 +16,6 @@ from analysis.comparison.result import Comparison
 from analysis.precision.outlook import beliefs_of
 from analysis.precision.rounds_needed import round_seconds
 from analysis.simulation.designs import Component, drawn, race, rounds
-from analysis.tables.launch_names import cell_name
 from inference.looks import Looks
 from inference.outlook import Belief
 
@@ -52,7 +51,7 @@ def believed(
             ]
             for series, belief in beliefs_of(judged).items():
                 cell = cells[series]
-                check = cell_name(cell)
+                check = cell.launch_cell
                 if check not in seconds:
                     continue
                 parts.append(

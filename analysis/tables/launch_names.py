@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import Any, Protocol
 
 from records.campaign import Campaign
@@ -19,8 +19,7 @@ class NamedCell(Protocol):
     """What is asked of a compared cell to find its launches."""
 
     experiment: str
-    name: str
-    series: str
+    launch_cell: str
     log_ratios: dict[str, dict[int, float]]
     values: dict[str, dict[int, dict[int, Any]]]
     refined: dict[str, dict[int, dict[int, Any]]]
@@ -82,7 +81,7 @@ class LaunchNames:
 
     def of(self, cell: NamedCell, implementation: str, rounds: Iterable[int]) -> str:
         """Return the launches of some rounds of a cell, folded."""
-        return self._of((cell.experiment, cell_name(cell), implementation), tuple(rounds))
+        return self._of((cell.experiment, cell.launch_cell, implementation), tuple(rounds))
 
     def every(self, experiment: str, cell: str, implementation: str) -> str:
         """Return all sound launches of a cell, folded."""
@@ -127,18 +126,3 @@ class LaunchNames:
             self.of(cell, implementation, sorted(cell.log_ratios[compared])) for cell in having
         )
         return " ".join(name for name in found if name)
-
-
-def cell_name(cell: NamedCell) -> str:
-    """Return a cell's name without its series."""
-    return cell.name.removesuffix(cell.series).rstrip() if cell.series else cell.name
-
-
-def launch_cells(name: str) -> Iterator[str]:
-    """Yield what the cell of the launch may be that measured a cell, the longest name first.
-
-    A series of a launch has the launch's cell in front of its name.
-    """
-    words = name.split(" ")
-    for count in range(len(words), 0, -1):
-        yield " ".join(words[:count])

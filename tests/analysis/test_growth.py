@@ -250,7 +250,10 @@ def lose(cells: int) -> None:
         launches=[SimpleNamespace(is_sound=False, record=one) for one in records],
     )  # fmt: skip
     before: Any = mock.MagicMock(**facts)
-    had = [(f"{name} series {number}", "PointToPoint", "a") for name in names for number in (1, 2)]
+    had = [
+        (f"{name} series {number}", name, "PointToPoint", "a")
+        for name in names for number in (1, 2)
+    ]  # fmt: skip
     lost = lost_cells(had, set(), before, after)
     assert len(lost) == 2 * cells and all("failed: it hung" in one.sentence for one in lost)
 

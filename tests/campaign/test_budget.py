@@ -652,7 +652,7 @@ def test_what_the_first_round_has_no_room_for_is_left_out_and_said(
     said = "The budget had no room for 1 cell, the least important ones: nothing here covers them."
     assert said in " ".join(ending(comparison)).replace("     ", " ")
     assert said in [one.sentence for one in warnings(comparison)]
-    had = [(f"{cell} of a series", cell.split()[0], "alpha-1.0") for cell in (CLEAR, OPEN)]
+    had = [(f"{cell} of a series", cell, cell.split()[0], "alpha-1.0") for cell in (CLEAR, OPEN)]
     lost = [one.sentence for one in lost_cells(had, set(), manifest, comparison.campaign)]
     assert ["(its budget had no room for it)" in one for one in lost] == [False, True]
     # A part of a round tells nothing of a whole one.

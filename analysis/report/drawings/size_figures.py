@@ -14,7 +14,6 @@ from analysis.comparison.ratio_curves import RatioPoint, ratio_curve
 from analysis.comparison.result import Cell, Comparison, curve_title
 from analysis.figures.over_size import Curve, Limit, bandwidth_figure, limit_points
 from analysis.report.drawings.ratio_figure import ratio_figure
-from analysis.tables.launch_names import cell_name
 from records.campaign import Campaign
 from records.communication import Communication, PingPong
 from records.experiments import compared
@@ -166,7 +165,7 @@ def figures_of(
         if metrics()[cells[0].experiment]["unit"] == "s":
             points = {at: time for cell in cells for at, time in times.get(cell.name, {}).items()}
             return Limit(LINK, tuple(sorted(points.items())), is_least=True)
-        are_far = {nodes[cell_name(cell)] > 1 for cell in cells}
+        are_far = {nodes[cell.launch_cell] > 1 for cell in cells}
         # There is no limit for a curve partly through memory and partly over a link.
         if metrics()[cells[0].experiment]["unit"] != "B/s" or len(are_far) != 1:
             return None

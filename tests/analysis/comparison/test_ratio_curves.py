@@ -98,7 +98,8 @@ def test_sizes_at_which_rounds_agree_have_no_band() -> None:
     """A clock too coarse for short messages gives one ratio every time, which is no certainty."""
     rounds = {n: {1: 2.0, 8: 2.0 + 0.01 * n, 64: 2.0 - 0.01 * n, 512: 2.0} for n in (1, 2, 3)}
     base = {n: dict.fromkeys((1, 8, 64, 512), 1.0) for n in (1, 2, 3)}
-    cell = Cell("c", "PointToPoint", "", False, {}, {}, {}, {}, {}, {"of": rounds, "base": base})
+    values = {"of": rounds, "base": base}
+    cell = Cell("c", "c", "PointToPoint", "", False, {}, {}, {}, {}, {}, values)
     curve = ratio_curve(cell, "of", "base")
     assert [point.band is None for point in curve] == [True, False, False, True]
     assert set(differs_at(curve)) <= {8, 64}

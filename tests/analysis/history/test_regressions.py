@@ -339,7 +339,7 @@ def test_no_room_for_an_implementation_hides_no_failure_of_another(runs: Path) -
     cell = "PointToPoint pair=Send/Recv message_range=short"
     after = read_campaign(new)
     after.no_room = [cell]
-    had = [(cell, "PointToPoint", "alpha-1.0"), (cell, "PointToPoint", "beta-2.0")]
+    had = [(cell, cell, "PointToPoint", name) for name in ("alpha-1.0", "beta-2.0")]
     after.manifest = after.manifest.changed(
         images={name: after.manifest.images["alpha-1.0"] for name in ("alpha-1.0", "beta-2.0")}
     )

@@ -131,9 +131,13 @@ def test_rows_that_were_kept_before_are_still_read(tmp_path: Path, version: int)
     found = campaign(tmp_path / "c", ADDED)
     rows = [row | {"stamp": f"{version} {metrics_digest()}"} for row in rows_of(found)]
     (found.path / KEPT).parent.mkdir()
-    polars.DataFrame(rows, COLUMNS).write_parquet(found.path / KEPT)
+    frame, is_today = polars.DataFrame(rows, COLUMNS), version == VERSION
+    (frame if is_today else frame.drop("launch_cell")).write_parquet(found.path / KEPT)
     kept = kept_rows(found.path)
     assert [row["cell"] for row in kept] == [row["cell"] for row in rows]
+    assert [row["launch_cell"] for row in kept] == [
+        row["cell"] if is_today else None for row in rows
+    ]
     polars.DataFrame([rows[0] | {"stamp": f"1 {metrics_digest()}"}], COLUMNS).write_parquet(
         found.path / KEPT
     )

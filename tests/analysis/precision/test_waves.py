@@ -137,7 +137,7 @@ class Measured:
             for name, own in ratios.items()
         }  # fmt: skip
         return Cell(
-            f"Linpack n={check} {series}", "Linpack", str(series), False,
+            f"Linpack n={check} {series}", f"Linpack n={check}", "Linpack", str(series), False,
             {"n": str(check), "grid": "1x1"}, {name: [] for name in names}, verdicts,
             {}, ratios, {}, step=self.plan.step, margin=MARGIN,
         )  # fmt: skip

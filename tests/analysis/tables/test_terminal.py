@@ -264,7 +264,8 @@ def made_up(names: list[str]) -> Comparison:
             for place, name in enumerate(names)
         }
         return SimpleNamespace(
-            name=f"cell{number}", series="", parameters={"pair": "Send/Recv", "sizes": number},
+            name=f"cell{number}", launch_cell=f"cell{number}", series="",
+            parameters={"pair": "Send/Recv", "sizes": number},
             experiment="PointToPoint", estimates=medians, estimate=lambda name, _: medians[name][0],
             verdicts={name: verdict(n) for n, name in enumerate(others, 1)},
             message_sizes=lambda: [8192], log_ratios={name: {1: 0.5} for name in others},
