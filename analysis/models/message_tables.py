@@ -182,7 +182,7 @@ def segment_table(models: list[SweepModel]) -> Table:
             f"as large as another: {'; '.join(left_out)}."
         )
     columns = (
-        Column("sweep", "cell", JOINED, fields=("cell", "series")),
+        Column("cell", "cell", JOINED, fields=("cell", "series")),
         Column("implementation", "implementation"), Column("time", "time"),
         Column("sizes", "bytes", Kind(lambda of, _: f"{of[0]:,} – {of[1]:,}"),
                fields=("first_bytes (B)", "last_bytes (B)")),

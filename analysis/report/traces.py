@@ -73,7 +73,7 @@ class Traces(TraceList):
         A row that names no implementation does not belong to this campaign.
         """
         cell = next((word for column, word in zip(table.shown, table.words(row), strict=True)
-                     if column.heading == "cell"), "")  # fmt: skip
+                     if column.name == "cell"), "")  # fmt: skip
         launches = (
             {row.implementation: self.names.of_row(row, table.experiments)}
             if row.implementation in self.digest
