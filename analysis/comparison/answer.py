@@ -75,7 +75,7 @@ def tally(comparison: Comparison) -> list[str]:
     for experiment in metrics():
         for of, other in product(comparison.pairs, comparison.implementations):
             cells = [cell for cell in of.experiment(experiment) if other in cell.verdicts]
-            count = Counter(cell.verdicts[other].words.split(" (")[0] for cell in cells)
+            count = Counter(cell.verdicts[other].short for cell in cells)
             if cells:
                 parts = ", ".join(f"{words} in {number}" for words, number in count.most_common())
                 sentences.append(

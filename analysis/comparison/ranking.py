@@ -7,7 +7,7 @@ from typing import Any
 
 from analysis.comparison.metrics import metrics
 from analysis.comparison.result import Comparison, Group
-from analysis.comparison.tables import INTERVAL_OF_VERDICT, of_verdict
+from analysis.comparison.tables import INTERVAL_OF_VERDICT, of_verdict, verdict_value
 from analysis.tables.table import (
     COUNT,
     RATIO,
@@ -38,13 +38,15 @@ def ranked(group: Group, base: str) -> Table:
     """
     every = len(group.cells)
     comparable = len({cell.name for name in group.verdicts for cell in group.judged(name)})
-    whole = [(base, sum(base in cell.estimates for cell in group.cells), 1.0, None, "base")]
+    whole: list[tuple[Any, ...]] = [
+        (base, sum(base in cell.estimates for cell in group.cells), 1.0, None, "base")
+    ]
     lacking, last = [], []
     for name, verdict in group.verdicts.items():
         count = verdict.cells
         row = (name, count, *of_verdict(verdict))
         if not verdict.ratio.pairs:
-            last.append((name, count, None, None, verdict.words))
+            last.append((name, count, None, None, verdict_value(verdict)))
         elif count < comparable:
             lacking.append(row)
         else:

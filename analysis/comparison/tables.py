@@ -19,6 +19,7 @@ from analysis.tables.table import (
     RATIO,
     Column,
     Kind,
+    Marked,
     Row,
     Table,
     digests,
@@ -74,9 +75,14 @@ def median_table(
     return with_origin(table, comparison.campaign, names)
 
 
-def of_verdict(verdict: Verdict) -> tuple[Any, Any, str]:
+def verdict_value(verdict: Verdict) -> Marked:
+    """Return the value of a verdict, with its kind as the mark."""
+    return Marked(verdict.words, verdict.kind)
+
+
+def of_verdict(verdict: Verdict) -> tuple[Any, Any, Marked]:
     """Return the values of a ratio, of its verdict's interval, and of the verdict."""
-    return of_ratio(verdict.ratio)[0], ends(verdict.interval), verdict.words
+    return of_ratio(verdict.ratio)[0], ends(verdict.interval), verdict_value(verdict)
 
 
 #: Above an interval that agrees with the verdict beside it: one of all of its family together.
@@ -107,7 +113,7 @@ def compared(verdict: Verdict, name: str, digest: dict[str, str], of: Iterable[s
         (name, verdict.base), digest.get(verdict.base), *of, value, ends(verdict.interval), own,
         ratio.p_value,
         verdict.adjusted_p, verdict.margin, verdict.adjusted_equivalence_p, ratio.pairs,
-        verdict.words,
+        verdict_value(verdict),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from analysis.tables.units import percent
 from inference.families import FamilyClaim, claims
@@ -13,6 +14,10 @@ ALPHA = 0.05
 #: What a gate must be able to see to be called fine: a slowdown of this size, as a fraction, with
 #: this probability.
 SLOWDOWN, POWER = 0.25, 0.8
+#: What a verdict says: also the class of its colour and sign on pages.
+VerdictKind = Literal[
+    "not-judged", "inconclusive", "equivalent", "no-difference", "faster", "slower"
+]
 
 
 @dataclass
@@ -69,17 +74,31 @@ class Verdict:
         return self.claim is not None and (self.ratio.interval is not None or shown)
 
     @property
-    def words(self) -> str:
-        """Return the verdict in plain words."""
+    def kind(self) -> VerdictKind:
+        """Return what the verdict says."""
         if self.unjudged:
-            return f"not judged ({self.unjudged})"
+            return "not-judged"
         if not self.is_told:
-            return f"inconclusive ({self.ratio.counted})"
+            return "inconclusive"
         if self.is_equivalent:
-            return f"equivalent within {percent(self.margin)}"
+            return "equivalent"
         if not self.is_different:
-            return "no difference shown"
+            return "no-difference"
         return "faster" if self.ratio.value > 1 else "slower"
+
+    @property
+    def short(self) -> str:
+        """Return the verdict in plain words, without the reason where there is none."""
+        kind = self.kind
+        if kind == "equivalent":
+            return f"equivalent within {percent(self.margin)}"
+        return {"not-judged": "not judged", "no-difference": "no difference shown"}.get(kind, kind)
+
+    @property
+    def words(self) -> str:
+        """Return the verdict in plain words, or why there is none."""
+        why = {"not-judged": self.unjudged, "inconclusive": self.ratio.counted}.get(self.kind)
+        return self.short if why is None else f"{self.short} ({why})"
 
 
 def correct(family: Sequence[Verdict]) -> None:

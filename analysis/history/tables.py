@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis.comparison.answer import in_words, without
 from analysis.comparison.metrics import metrics
-from analysis.comparison.tables import INTERVAL_OF_VERDICT, of_verdict
+from analysis.comparison.tables import INTERVAL_OF_VERDICT, of_verdict, verdict_value
 from analysis.history.series import Change, Series, what_changed
 from analysis.history.two_campaigns import CampaignComparison, ComparedCell
 from analysis.tables import table as tables
@@ -39,7 +39,7 @@ def comparison_table(found: CampaignComparison) -> Table:
         tables.Row(
             (
                 row.cell, row.verdict.implementation, *of_verdict(row.verdict)[:2],
-                row.verdict.ratio.counted, row.verdict.words,
+                row.verdict.ratio.counted, verdict_value(row.verdict),
             ),
             row.verdict.implementation,
         )

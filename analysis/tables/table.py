@@ -114,6 +114,14 @@ class Untold:
     words: str
 
 
+@dataclass(frozen=True)
+class Marked:
+    """Words, and the class that gives them colour and sign on pages."""
+
+    words: str
+    mark: str
+
+
 def ends(of: Interval | Mean | None) -> tuple[float, float] | Untold | None:
     """Return the ends of an interval, or what stands for them where there are none."""
     if isinstance(of, Mean):
@@ -130,7 +138,7 @@ def of_ratio(ratio: Ratio | None) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class Row:
-    """Values in the order of the columns; a value may be None, `Printed` or `Untold`.
+    """Values in the order of the columns; a value may be None, `Printed`, `Untold` or `Marked`.
 
     `implementation` is None where the row is not of the campaign; with `cells`, those that its
     numbers were measured in, it leads to the launches.
@@ -169,6 +177,14 @@ class Table:
         units = self._units(row)
         return tuple(
             cell_words(value, column.kind, units.get(column.unit, column.unit))
+            for column, value in zip(self.columns, row.values, strict=True)
+            if column.heading is not None
+        )
+
+    def marks(self, row: Row) -> tuple[str, ...]:
+        """Return the class of each of the `words` of a row, empty where it has none."""
+        return tuple(
+            value.mark if isinstance(value, Marked) else ""
             for column, value in zip(self.columns, row.values, strict=True)
             if column.heading is not None
         )
@@ -221,7 +237,7 @@ def cell_words(value: Any, kind: Kind, unit: str = "") -> str:
     if value is None:
         return NOTHING
     return harmless(
-        value.words if isinstance(value, (Printed, Untold)) else kind.words(value, unit)
+        value.words if isinstance(value, (Printed, Untold, Marked)) else kind.words(value, unit)
     )
 
 
@@ -231,6 +247,8 @@ def parts(value: Any, count: int) -> Sequence[Any]:
         return (None,) * count
     if isinstance(value, Printed):
         return parts(value.value, count)
+    if isinstance(value, Marked):
+        return (value.words,)
     return (value,) if count == 1 else tuple(value)
 
 

@@ -9,13 +9,16 @@ from typing import Generic, TypeVar
 
 from markupsafe import Markup, escape
 
-from analysis.comparison.verdict import Verdict
+from analysis.comparison.verdict import Verdict, VerdictKind
 from analysis.figures.axes import Axis
 from analysis.report.drawings.ratio_figure import ratio_ticks, reach_of
 from analysis.tables.units import interval_text
 
-#: The sign of a verdict by the first of its words, which is also its colour's class.
-SIGNS = {"faster": "▲", "slower": "▼", "equivalent": "=", "no": "○", "inconclusive": "?"}
+#: The sign of each kind of verdict, which shows it without colour.
+SIGNS: dict[VerdictKind, str] = {
+    "faster": "▲", "slower": "▼", "equivalent": "=", "no-difference": "○", "inconclusive": "?",
+    "not-judged": "–",
+}  # fmt: skip
 What = TypeVar("What")
 #: Where the axis begins and ends, in percent of the drawing's width.
 START, END = 3.0, 97.0
@@ -36,16 +39,6 @@ class Forest(Generic[What]):
 
     axis: Markup
     rows: list[ForestRow[What]]
-
-
-def kind_of(verdict: Verdict) -> str:
-    """Return the class that decides a verdict's colour and sign."""
-    return verdict.words.split(" ")[0]
-
-
-def sign_of(verdict: Verdict) -> str:
-    """Return the sign of a verdict, which shows it without colour."""
-    return SIGNS.get(kind_of(verdict), "–")
 
 
 def forest(found: Sequence[tuple[What, Verdict]]) -> Forest[What] | None:
@@ -108,11 +101,11 @@ def drawing_of(verdict: Verdict, axis: Axis, ticks: Sequence[float]) -> Markup:
             )
         )  # fmt: skip
     x = axis.place(verdict.ratio.value)
-    sign = sign_of(verdict)
+    sign = SIGNS[verdict.kind]
     disc = "" if sign in "▲▼" else f'<circle class="paper" cx="{x:.1f}%" cy="11" r="5"/>'
     parts.append(f'{disc}<text class="sign" x="{x:.1f}%" y="15.5" text-anchor="middle">'
                  f"{sign}</text>{ends}")  # fmt: skip
     title = f"<title>{escape(said)}</title>"
     # The whole width is there to be tapped.
     parts.append('<rect class="touch" width="100%" height="22"/>')
-    return drawn([f'<g class="value {kind_of(verdict)}">{title}{"".join(parts)}</g>'], "row")
+    return drawn([f'<g class="value {verdict.kind}">{title}{"".join(parts)}</g>'], "row")

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from analysis.comparison.result import Cell, Comparison
 from analysis.comparison.verdict import Verdict
 from analysis.report.differences import MOST_ROWS, difference, foremost
-from analysis.report.drawings.forest import drawn, sign_of
+from analysis.report.drawings.forest import SIGNS, drawn
 from analysis.report.drawings.size_figures import RatioCurves, caption_of, cells_of_curves
 from analysis.tables.units import prefixed
 
@@ -141,7 +141,7 @@ def rectangle(
     other way, nothing is shown there.
     """
     is_shown = verdict.is_different and math.log(ratio) * math.log(verdict.ratio.value) > 0
-    way = ("faster" if ratio > 1 else "slower") if is_shown else "no"
+    way = ("faster" if ratio > 1 else "slower") if is_shown else "no-difference"
     share = abs(math.log(ratio)) / full
     said = (
         f"{verdict.implementation}, {size} bytes: ratio {ratio:.3f}; of its range of sizes: "
@@ -149,7 +149,7 @@ def rectangle(
     )
     number = (
         f'<text class="inside" x="{left + width / 2:.2f}%" y="15" text-anchor="middle">'
-        f"{sign_of(verdict) if is_shown else ''}{ratio:.2f}</text>"
+        f"{SIGNS[verdict.kind] if is_shown else ''}{ratio:.2f}</text>"
         if with_number
         else ""
     )

@@ -13,7 +13,7 @@ from analysis.comparison.compare import compare
 from analysis.comparison.result import Comparison
 from analysis.comparison.verdict import Verdict
 from analysis.report.differences import MOST_BELOW, difference, foremost, shown_differences
-from analysis.report.drawings.forest import forest, sign_of
+from analysis.report.drawings.forest import SIGNS, forest
 from analysis.report.drawings.heat_map import heat_maps
 from analysis.report.drawings.size_figures import RatioCurves, curves_of, figures_of
 from analysis.report.first_screen import first_curves, in_seconds, warnings
@@ -64,9 +64,7 @@ def test_every_group_is_drawn_with_the_interval_of_its_verdict(sample: Compariso
     ones = set()
     for row in picture.rows:
         one = row.verdict
-        assert (
-            sign_of(one) in row.drawing and f'class="value {one.words.split()[0]}"' in row.drawing
-        )
+        assert SIGNS[one.kind] in row.drawing and f'class="value {one.kind}"' in row.drawing
         assert one.interval and interval_text(one.interval) in row.drawing
         [(low, high)] = [(float(a), float(b)) for a, b in LINE.findall(row.drawing)]
         [middle] = re.findall(r'class="limit" x1="([\d.]+)%"', row.drawing)
@@ -74,7 +72,7 @@ def test_every_group_is_drawn_with_the_interval_of_its_verdict(sample: Compariso
         # The line crosses that of 1 exactly where no difference is shown.
         assert (low <= float(middle) <= high) == (not one.is_different)
     assert ones == {"50.0"}
-    assert len({sign_of(one) for _, one in found}) == 3
+    assert len({one.kind for _, one in found}) == 3
 
 
 def test_what_no_round_compares_has_no_mark(sample: Comparison) -> None:
@@ -195,7 +193,8 @@ def test_a_heat_map_has_the_colours_of_verdicts(sample: Comparison) -> None:
                     for point in ratios.of(cell, picture.implementation)
                 }
                 drawn = re.findall(
-                    r'class="value (\w+)"><title>[^<]*?, (\d+) bytes: ratio ([\d.]+);[^<]*</title>'
+                    r'class="value ([\w-]+)"><title>[^<]*?, (\d+) bytes: ratio ([\d.]+);'
+                    r"[^<]*</title>"
                     r"<rect[^>]*>(?:<text[^>]*>(\D?)[\d.]+</text>)?",
                     row.drawing,
                 )
@@ -204,12 +203,14 @@ def test_a_heat_map_has_the_colours_of_verdicts(sample: Comparison) -> None:
                     ratio, verdict = points[int(size)]
                     assert number == f"{ratio:.3f}"
                     if verdict.is_different and (ratio > 1) == (verdict.ratio.value > 1):
-                        assert way == verdict.words.split()[0]
-                        assert sign in ("", sign_of(verdict))
+                        assert way == verdict.kind
+                        assert sign in ("", SIGNS[verdict.kind])
                     else:
-                        assert (way, sign) == ("no", "")
+                        assert (way, sign) == ("no-difference", "")
                     seen.add((way, verdict.is_different, sign != ""))
-    assert {("faster", True, True), ("no", True, False), ("no", False, False)} <= seen
+    assert {
+        ("faster", True, True), ("no-difference", True, False), ("no-difference", False, False)
+    } <= seen  # fmt: skip
     assert heat_maps(sample, "Linpack", ratios) == []
 
 

@@ -257,7 +257,8 @@ def made_up(names: list[str]) -> Comparison:
             ratio = 1 + (100 * number + place) / 1000
             ends = SimpleNamespace(low=ratio - 0.5, high=ratio + 20)
             of = SimpleNamespace(value=ratio, interval=None, pairs=3)
-            return SimpleNamespace(ratio=of, interval=ends, words="no difference shown", base=base)
+            words, kind = "no difference shown", "no-difference"
+            return SimpleNamespace(ratio=of, interval=ends, words=words, kind=kind, base=base)
 
         medians = {
             name: [SimpleNamespace(median=(100 * number + place + 100) * 1e6, message_bytes=8192)]
