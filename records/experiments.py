@@ -145,14 +145,10 @@ class ExperimentEntry(BaseModel):
         words = [f"{value} {name}" for name, value in self.unusual(parameters).items()]
         return ", ".join([named[:1].upper() + named[1:], *words])
 
-    def has_cell(self, model: Model, cell: str) -> bool:
-        """Return whether a model applies to a cell, by the words of its name."""
-        name, *words = cell.split(" ")
-        if name != self.name or model not in self.models:
-            return False
-        return all(
-            any(f"{parameter}={value}" in words for value in allowed)
-            for parameter, allowed in self.models[model].items()
+    def is_modelled(self, model: Model, parameters: Parameters) -> bool:
+        """Return whether a model applies to the cell with these parameters."""
+        return model in self.models and all(
+            str(parameters.get(name)) in allowed for name, allowed in self.models[model].items()
         )
 
     @property
@@ -237,9 +233,10 @@ def serving(model: Model) -> tuple[str, ...]:
     return tuple(name for name, one in experiments().items() if model in one.models)
 
 
-def serves(model: Model, cell: str) -> bool:
-    """Return whether something is derived from a cell of this name."""
-    return any(one.has_cell(model, cell) for one in experiments().values())
+def serves(model: Model, experiment: str, parameters: Parameters) -> bool:
+    """Return whether something is derived from an experiment's cell with these parameters."""
+    entry = experiments().get(experiment)
+    return entry is not None and entry.is_modelled(model, parameters)
 
 
 def proving(what: Proof) -> dict[str, str]:

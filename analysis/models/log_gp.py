@@ -219,7 +219,8 @@ def parameters_of(sweeps: list[SizeSweep], models: list[SweepModel]) -> list[Par
         plain = [
             model
             for model in models
-            if model.sweep.implementation == name and serves("loggp-round-trip", model.sweep.cell)
+            if model.sweep.implementation == name
+            and serves("loggp-round-trip", model.sweep.experiment, model.sweep.parameters)
         ]
         sum_, per_byte, messages, gamma = (
             start_up_sum(plain), gap_per_byte(plain), gaps(own), reduction_per_byte(own),

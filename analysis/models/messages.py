@@ -31,7 +31,7 @@ from inference.protocol_switch import (
 from records.campaign import Campaign
 from records.communication import BESIDE, COMPUTING, Communication, PingPong
 from records.counting import how_many
-from records.launch import RANGE, Launch
+from records.launch import RANGE, Launch, LaunchRecord
 from records.program_output import ProgramOutput
 
 
@@ -72,6 +72,9 @@ class SizeSweep:
     worlds: Mapping[int, HostsOfRanks] = field(default_factory=dict)
     #: The cells of its launches, one for each range where its sizes are divided among launches.
     cells: tuple[str, ...] = ()
+    #: Of its first launch.
+    experiment: str = ""
+    parameters: Mapping[str, str | int | float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -123,6 +126,7 @@ def sweeps_of(campaign: Campaign) -> list[SizeSweep]:
     borders: dict[tuple[str, str, str], set[int]] = defaultdict(set)
     worlds: dict[tuple[str, str, str], dict[int, HostsOfRanks]] = defaultdict(dict)
     cells: dict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
+    records: dict[tuple[str, str, str], LaunchRecord] = {}
     for launch in without_waiting(campaign):
         record = launch.record
         if record.program == RAW:
@@ -147,6 +151,7 @@ def sweeps_of(campaign: Campaign) -> list[SizeSweep]:
             about[key] = (ranks, isinstance(result, PingPong))
             worlds[key][record.round] = world_of(launch.output, record.nodes)
             cells[key][record.cell] = None
+            records.setdefault(key, record)
         if RANGE in record.parameters:
             sizes = [r.message_bytes for r in launch.output.results if isinstance(r, PingPong)]
             if sizes:
@@ -155,6 +160,7 @@ def sweeps_of(campaign: Campaign) -> list[SizeSweep]:
         SizeSweep(
             *key, *about[key], rounds=dict(rounds), borders=frozenset(borders[key]),
             worlds=worlds[key], cells=tuple(cells[key]),
+            experiment=records[key].experiment, parameters=records[key].parameters,
         )
         for key, rounds in sorted(times.items())
     ]  # fmt: skip

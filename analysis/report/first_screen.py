@@ -44,7 +44,7 @@ def first_curves(
         sizes = sum(len(cell.message_sizes()) for cell in figure.cells)
         return (
             not first.oversubscribed, not entry.unusual(first.parameters),
-            serves("latency", first.launch_cell), len(names), sizes,
+            serves("latency", first.experiment, first.parameters), len(names), sizes,
         )  # fmt: skip
 
     found = [

@@ -86,12 +86,14 @@ def node_table(campaign: Campaign, rates_of: Rates) -> Table | None:
     return Table("what-a-node-does-by-itself", title, columns, rows, [note])
 
 
-def latencies_in(times: Times) -> dict[str, tuple[str, float]]:
+def latencies_in(campaign: Campaign, times: Times) -> dict[str, tuple[str, float]]:
     """Return the echo test's cell and one-way time in s of 0 bytes, by implementation."""
+    records = [launch.record for launch in campaign.sound()]
+    echoes = {one.cell for one in records if serves("latency", one.experiment, one.parameters)}
     return {
         implementation: (cell, line.latency_s)
         for cell, implementation, line in lines_of_launches(times)
-        if serves("latency", cell) and line.latency_bytes == 0
+        if cell in echoes and line.latency_bytes == 0
     }
 
 
@@ -111,7 +113,7 @@ def rows_of_ornl(root: Path) -> list[tuple[str, ...]]:
 
 def cycles_table(campaign: Campaign, rates_of: Rates, times: Times, root: Path) -> Table | None:
     """Return Table 3.1 with a campaign's rows above ORNL's; None without SerialLinpack."""
-    latencies = latencies_in(times)
+    latencies = latencies_in(campaign, times)
     solving = cells_with(without_waiting(campaign), LinpackSolve)
     rows: list[Row] = []
     for name, rates in rates_of.items():

@@ -66,7 +66,7 @@ def echoes_in(campaign: Campaign) -> dict[str, tuple[str, ...]]:
     """Return the cells of the echo test by implementation."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for record in (launch.record for launch in campaign.sound()):
-        if serves("latency", record.cell):
+        if serves("latency", record.experiment, record.parameters):
             found[record.implementation][record.cell] = None
     return {name: tuple(cells) for name, cells in found.items()}
 

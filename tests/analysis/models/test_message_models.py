@@ -48,7 +48,8 @@ def sweep(
         times[number] = {
             n: (alpha + beta * n) * launch * math.exp(0.005 * NOISE[noise](random)) for n in sizes
         }
-    return SizeSweep("EchoTest ranks=2", series, "alpha-1.0", ranks, True, times, frozenset())
+    return SizeSweep("EchoTest ranks=2", series, "alpha-1.0", ranks, True, times, frozenset(),
+                     experiment="EchoTest")  # fmt: skip
 
 
 @pytest.mark.parametrize("noise", NOISE)
