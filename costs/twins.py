@@ -22,7 +22,7 @@ from pathlib import Path
 
 from analysis.comparison.compare import compare
 from analysis.comparison.confirmed import verdicts_of
-from analysis.comparison.result import Comparison
+from analysis.comparison.result import Cell, Comparison
 from containers import images, store
 from containers.ending import exit_code
 from records import layout
@@ -115,10 +115,10 @@ def judged(comparison: Comparison) -> TwinsCampaign:
     """Return what was judged, and what is said to differ: series, and groups of several."""
     series: dict[str, int] = {}
     different: dict[str, list[str]] = {}
-    for (experiment, name, is_series), verdict in verdicts_of(comparison):
-        series[experiment] = series.get(experiment, 0) + is_series
+    for on, verdict in verdicts_of(comparison):
+        series[on.experiment] = series.get(on.experiment, 0) + isinstance(on, Cell)
         if verdict.is_different:
-            different.setdefault(experiment, []).append(name)
+            different.setdefault(on.experiment, []).append(on.name)
     return TwinsCampaign(series, different)
 
 

@@ -95,8 +95,7 @@ class ExperimentEntry(BaseModel):
             raise ValueError(
                 f"values: {self.values} is in {' or '.join(UNITS[self.values])}, not in {self.unit}"
             )
-        named = {field for _, field, _, _ in string.Formatter().parse(self.group) if field}
-        unknown = named - self.order.keys() - {"experiment"}
+        unknown = set(self.named_in_group) - self.order.keys()
         if unknown:
             raise ValueError(f"group: {', '.join(sorted(unknown))} is not a parameter of order")
         for key, parameter in (("caption", self.caption), ("over", self.over)):
@@ -131,6 +130,12 @@ class ExperimentEntry(BaseModel):
                 keys += [rows * columns, rows]
         return (*keys, str(parameters))
 
+    @property
+    def named_in_group(self) -> tuple[str, ...]:
+        """Return the parameters that a group's name has, in its order."""
+        fields = [field for _, field, _, _ in string.Formatter().parse(self.group)]
+        return tuple(dict.fromkeys(one for one in fields if one and one != "experiment"))
+
     def unusual(self, parameters: Parameters) -> dict[str, str]:
         """Return the parameters that distinguish a cell from the usual ones."""
         return {
@@ -144,6 +149,11 @@ class ExperimentEntry(BaseModel):
         named = self.group.format_map({"experiment": self.name, **parameters})
         words = [f"{value} {name}" for name, value in self.unusual(parameters).items()]
         return ", ".join([named[:1].upper() + named[1:], *words])
+
+    def group_parameters(self, parameters: Parameters) -> tuple[tuple[str, str], ...]:
+        """Return the parameters that all cells have in the group of one with these."""
+        named = {name: str(parameters[name]) for name in self.named_in_group}
+        return (*named.items(), *self.unusual(parameters).items())
 
     def is_modelled(self, model: Model, parameters: Parameters) -> bool:
         """Return whether a model applies to the cell with these parameters."""

@@ -162,6 +162,11 @@ def test_cells_are_ordered_and_grouped_by_what_the_entry_says(tmp_path: Path) ->
     assert one.group_of(cells[0]) == "Shifts to the left"
     assert one.group_of(cells[0] | {"speed": "usual"}) == "Shifts to the left"
     assert one.group_of(cells[0] | {"speed": "slow"}) == "Shifts to the left, slow speed"
+    assert one.group_parameters(cells[0]) == (("way", "left"),)
+    assert one.group_parameters(cells[0] | {"speed": "usual"}) == (("way", "left"),)
+    assert one.group_parameters(cells[0] | {"speed": "slow"}) == (
+        ("way", "left"), ("speed", "slow"),
+    )  # fmt: skip
     assert one.wrong_parameter(cells[0]) is None
     for wrong, words in (
         ({"ranks": "many"}, "ranks is 'many'"), ({"way": "up"}, "way is 'up'"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from analysis.comparison.result import Comparison
+from analysis.comparison.result import Cell, Comparison, Group, GroupKey
 from analysis.comparison.verdict import Verdict
 from analysis.tables.table import COUNT, PERCENT, Column, Row, Table
 from analysis.tables.units import interval_text
@@ -79,29 +79,35 @@ def is_beyond(verdict: Verdict, margin: float) -> bool:
     return found.low > 1 + margin or found.high < 1 / (1 + margin)
 
 
-def verdicts_of(comparison: Comparison) -> Iterator[tuple[tuple[str, str, bool], Verdict]]:
-    """Yield each verdict that could be given, by experiment, name and whether it is of a series.
+def verdicts_of(comparison: Comparison) -> Iterator[tuple[Cell | Group, Verdict]]:
+    """Yield each verdict that could be given, with the series or the group that it is on.
 
     A group of one series has the verdict of that series, and is left out.
     """
     for of in comparison.pairs:
         for cell in of.cells:
             for one in cell.verdicts.values():
-                yield (cell.experiment, cell.name, True), one
+                yield cell, one
         for group in of.groups:
             for one in group.verdicts.values():
                 if one.cells > 1:
-                    yield (group.experiment, group.name, False), one
+                    yield group, one
+
+
+def key_of(on: Cell | Group) -> tuple[str, str] | GroupKey:
+    """Return what a series or a group is known by in all campaigns."""
+    return on.key if isinstance(on, Group) else (on.experiment, on.name)
 
 
 def held_against(one: Comparison, other: Comparison) -> list[Held]:
     """Return the verdicts that both campaigns could give: of what a round of each compares."""
-    there = {(key, of.implementation, of.base): of for key, of in verdicts_of(other)}
+    there = {(key_of(on), of.implementation, of.base): of for on, of in verdicts_of(other)}
     found = []
-    for key, own in verdicts_of(one):
-        same = there.get((key, own.implementation, own.base))
+    for on, own in verdicts_of(one):
+        same = there.get((key_of(on), own.implementation, own.base))
         if same and all(of.ratio.pairs and not of.unjudged for of in (own, same)):
-            found.append(Held(one.campaign.path.name, *key, own, same))
+            about = (on.experiment, on.name, isinstance(on, Cell))
+            found.append(Held(one.campaign.path.name, *about, own, same))
     return found
 
 

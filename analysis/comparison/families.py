@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from analysis.comparison.metrics import metrics
-from analysis.comparison.result import Cell, Comparison, Group, judged_cells, unjudged_names
+from analysis.comparison.result import (
+    Cell,
+    Comparison,
+    Group,
+    GroupKey,
+    judged_cells,
+    unjudged_names,
+)
 from analysis.comparison.verdict import Verdict, correct
 from inference.intervals import PRINTED_STEP, Ratio, stratified_ratio, stratum
 from inference.looks import Looks, anytime_ratio
@@ -26,6 +33,11 @@ def over_cells(of_cells: list[dict[int, float]]) -> list[float]:
     return [sum(of[n] for of in of_cells) / len(of_cells) for n in of_cells[0] if n in rounds]
 
 
+def covered(entry: ExperimentEntry, parameters: Sequence[dict[str, Any]]) -> tuple[int, ...]:
+    """Return the numbers that a group covers where its cells differ in one."""
+    return tuple(sorted({int(of[entry.over]) for of in parameters})) if entry.over else ()
+
+
 def group_title(
     entry: ExperimentEntry, name: str, parameters: Sequence[dict[str, Any]], left_out: bool
 ) -> str:
@@ -34,7 +46,7 @@ def group_title(
     `left_out` says that oversubscribed cells of it are in no group.
     """
     if entry.over:
-        values = [str(value) for value in sorted({int(of[entry.over]) for of in parameters})]
+        values = [str(value) for value in covered(entry, parameters)]
         listed = " and ".join(filter(None, (", ".join(values[:-1]), values[-1])))
         word = entry.over.removesuffix("s") if values == ["1"] else entry.over
         return f"{name}, {listed} {word}"
@@ -46,23 +58,26 @@ def groups_of(cells: list[Cell], base: str, looks: Looks | None = None) -> list[
 
     For one cell it is the cell's own. `looks` are those of a campaign with a budget.
     """
-    found: dict[str, list[Cell]] = defaultdict(list)
+    found: dict[tuple[str, tuple[tuple[str, str], ...]], list[Cell]] = defaultdict(list)
     oversubscribed = set()
     for cell in cells:
-        name = compared()[cell.experiment].group_of(cell.parameters)
+        key = (cell.experiment, compared()[cell.experiment].group_parameters(cell.parameters))
         # If ranks wait for processors, their messages are not what is measured.
         if cell.oversubscribed:
-            oversubscribed.add(name)
+            oversubscribed.add(key)
         else:
-            found[name].append(cell)
+            found[key].append(cell)
     groups = []
-    for name, members in found.items():
+    for key, members in found.items():
         others = sorted({other for cell in members for other in cell.verdicts})
         verdicts = {other: verdict_over(members, other, base, looks) for other in others}
         left_out = {other: names for other in others if (names := unjudged_names(members, other))}
-        entry = compared()[members[0].experiment]
-        title = group_title(entry, name, [c.parameters for c in members], name in oversubscribed)
-        groups.append(Group(title, members[0].experiment, members, verdicts, left_out))
+        entry, parameters = compared()[key[0]], [cell.parameters for cell in members]
+        name, is_part = entry.group_of(parameters[0]), key in oversubscribed
+        title = group_title(entry, name, parameters, is_part)
+        # Numbers that are covered say themselves which ones are missing.
+        own = GroupKey(*key, covered(entry, parameters), is_part and not entry.over)
+        groups.append(Group(title, own, key[0], members, verdicts, left_out))
     return groups
 
 

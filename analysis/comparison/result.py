@@ -78,6 +78,19 @@ class Cell:
         return sorted(score, key=lambda name: -score[name] if higher else score[name])
 
 
+@dataclass(frozen=True)
+class GroupKey:
+    """What a group is known by in all campaigns, whatever its name says."""
+
+    experiment: str
+    #: What all its cells have.
+    parameters: tuple[tuple[str, str], ...]
+    #: The numbers that it covers where its cells differ in one, as process start-up in ranks.
+    over: tuple[int, ...] = ()
+    #: Whether cells are missing from it because they are oversubscribed.
+    is_part: bool = False
+
+
 @dataclass
 class Group:
     """Cells that belong together, and one verdict over them for each implementation.
@@ -87,6 +100,7 @@ class Group:
     """
 
     name: str
+    key: GroupKey
     experiment: str
     cells: list[Cell]
     verdicts: dict[str, Verdict]
@@ -132,10 +146,10 @@ class Comparison:
 
     @property
     def groups_of_pairs(self) -> list[Group]:
-        """Return the groups of all these comparisons; those of one name follow one another."""
+        """Return the groups of all these comparisons; those of one key follow one another."""
         found = [group for one in self.pairs for group in one.groups]
-        order = {name: place for place, name in enumerate(dict.fromkeys(g.name for g in found))}
-        return sorted(found, key=lambda group: order[group.name])
+        order = {key: place for place, key in enumerate(dict.fromkeys(g.key for g in found))}
+        return sorted(found, key=lambda group: order[group.key])
 
     @cached_property
     def launch_names(self) -> LaunchNames:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from analysis.comparison.compare import compare_all_pairs
-from analysis.comparison.result import Comparison, Group
+from analysis.comparison.result import Comparison, Group, GroupKey
 from analysis.tables.table import COUNT, Column, Row, Table
 from records.campaign import Campaign
 
@@ -46,14 +46,14 @@ class Contest:
 
 def contests(campaigns: Sequence[Sequence[Comparison]]) -> list[Contest]:
     """Return what was contested in campaigns, each given by its comparisons of all pairs."""
-    found: dict[tuple[str, str], Contest] = {}
+    found: dict[GroupKey, Contest] = {}
     for campaign in campaigns:
-        alike: dict[tuple[str, str], list[Group]] = defaultdict(list)
+        alike: dict[GroupKey, list[Group]] = defaultdict(list)
         for one in campaign:
             for group in one.groups:
-                alike[group.experiment, group.name].append(group)
-        for (experiment, name), groups in alike.items():
-            contest = found.setdefault((experiment, name), Contest(name, experiment))
+                alike[group.key].append(group)
+        for key, groups in alike.items():
+            contest = found.setdefault(key, Contest(groups[0].name, key.experiment))
             add(contest, groups)
     return [one for one in found.values() if one.compared]
 

@@ -24,7 +24,7 @@ from analysis.comparison.caveats.stolen_time import stolen_time
 from analysis.comparison.cells import MeasuredCell, measured_cells
 from analysis.comparison.families import group_title, over_cells
 from analysis.comparison.metrics import direction, metrics
-from analysis.comparison.result import OVERSUBSCRIBED, enough_rounds
+from analysis.comparison.result import OVERSUBSCRIBED, GroupKey, enough_rounds
 from analysis.comparison.verdict import Verdict, correct
 from analysis.history.lost_cells import (
     WAITED,
@@ -247,8 +247,8 @@ def compare_campaigns(
     rows: list[ComparedCell] = []
     refused: list[UntoldCell] = []
     of_launches: dict[tuple[str, str, str], list[Difference]] = defaultdict(list)
-    grouped: dict[tuple[str, str], list[GroupMember]] = defaultdict(list)
-    left_out: set[str] = set()
+    grouped: dict[tuple[GroupKey, str], list[GroupMember]] = defaultdict(list)
+    left_out: set[GroupKey] = set()
     for theirs in other_cells:
         ours, experiment = mine.get(theirs.name), theirs.launch.record.experiment
         if ours is None:
@@ -291,17 +291,17 @@ def compare_campaigns(
                     nodes=theirs.launches[pair[1]].record.nodes,
                 )
             )  # fmt: skip
+            record = theirs.launch.record
+            key = GroupKey(experiment, compared()[experiment].group_parameters(record.parameters))
             if not is_over:
-                key = (compared()[experiment].group_of(theirs.launch.record.parameters), pair[1])
-                record = theirs.launch.record
-                grouped[key].append(
+                grouped[key, pair[1]].append(
                     GroupMember(
                         experiment, theirs.name, record.cell, dict(record.parameters), *sides, pair,
                         rows[-1].verdict, step,
                     )
                 )  # fmt: skip
             else:
-                left_out.add(compared()[experiment].group_of(theirs.launch.record.parameters))
+                left_out.add(key)
     if not rows:
         said = refused_sentences(refused) + lost_sentences(lost)
         raise IncomparableError(
@@ -328,15 +328,16 @@ def compare_campaigns(
     caveats += [f"{c.path.name}: {said}" for c in (before, after) for said in stolen_time(c)]
     caveats += [unknown] if unknown else []
     groups = []
-    for (name, _), members in grouped.items():
+    for (key, _), members in grouped.items():
         judged = judged_members(members)
         verdict = verdict_over(judged, before.path.name)
         are_judged = set(map(id, judged))
         without = tuple(one.cell for one in members if id(one) not in are_judged)
-        entry = compared()[members[0].experiment]
-        title = group_title(entry, name, [one.parameters for one in members], name in left_out)
+        entry = compared()[key.experiment]
+        name = entry.group_of(members[0].parameters)
+        title = group_title(entry, name, [one.parameters for one in members], key in left_out)
         groups.append(
-            ComparedCell(title, members[0].experiment, verdict, cells=len(judged), left_out=without)
+            ComparedCell(title, key.experiment, verdict, cells=len(judged), left_out=without)
         )
     for experiment in metrics():
         # A group of one cell has the verdict of that cell.

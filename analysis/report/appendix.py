@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from analysis.comparison.answer import sentences_of
-from analysis.comparison.result import Comparison
+from analysis.comparison.result import Comparison, GroupKey
 from analysis.comparison.tables import INTERVAL_OF_VERDICT, of_verdict
 from analysis.tables.latex import latex_cell, latex_table
 from analysis.tables.markdown import markdown_cell, markdown_table
@@ -90,10 +90,10 @@ def bytes_of(folder: Path) -> int:
     return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
 
 
-def numbered(comparison: Comparison) -> dict[str, int]:
-    """Return the number of each group of cells as a contribution, by its name."""
-    names = dict.fromkeys(group.name for group in comparison.groups_of_pairs)
-    return {name: number for number, name in enumerate(names, 1)}
+def numbered(comparison: Comparison) -> dict[GroupKey, int]:
+    """Return the number of each group of cells as a contribution."""
+    keys = dict.fromkeys(group.key for group in comparison.groups_of_pairs)
+    return {key: number for number, key in enumerate(keys, 1)}
 
 
 def expected_table(comparison: Comparison) -> Table:
@@ -110,7 +110,7 @@ def expected_table(comparison: Comparison) -> Table:
         for name, verdict in group.verdicts.items():
             against = f" against {verdict.base}" if comparison.among_others else ""
             ratio, ends, words = of_verdict(verdict)
-            title = f"C{numbers[group.name]}: {group.name}"
+            title = f"C{numbers[group.key]}: {group.name}"
             shown = (title, f"{name}{against}", words, ratio, ends, verdict.margin)
             rows.append(Row(shown, name))
     whom = "of every two" if comparison.among_others else f"against {comparison.base}"
@@ -224,7 +224,7 @@ def contributions_of(comparison: Comparison) -> tuple[list[int], list[str]]:
     open_ = 0
     number_of = numbered(comparison)
     for group in comparison.groups_of_pairs:
-        number = number_of[group.name]
+        number = number_of[group.key]
         told = [one.is_different or one.is_equivalent for one in group.verdicts.values()]
         sentences = zip(sentences_of(group), told, strict=True)
         shown += [f"C{number}: {words}" for words, is_told in sentences if is_told]
