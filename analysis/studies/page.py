@@ -26,6 +26,8 @@ IN_WORDS = {
     FAILS: ("does not hold", "do not hold"),
     UNTOLD: ("is inconclusive", "are inconclusive"),
 }
+#: The class of the sign before each verdict; what a test needs has none.
+CLASSES = {HOLDS: "holds", IN_PART: "in-part", FAILS: "fails", UNTOLD: "inconclusive"}
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#])")
 
 
@@ -94,6 +96,7 @@ def write_pages(
             manifest=manifest,
             rounds=len({x.record.round for x in measured.campaign.sound()}) if measured else 0,
             evaluated=evaluated,
+            classes=CLASSES,
             tally=tally(evaluated),
             exhibits=shown,
             standing=standing(paper, measured),
