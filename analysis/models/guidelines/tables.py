@@ -33,11 +33,20 @@ from records.campaign import Campaign
 TRIALS = "self-consistency-guidelines"
 
 
+def setting_words(of: tuple[int, int, str, int], _: str) -> str:
+    """Return a setting for people: the fields of its column."""
+    ranks, nodes, group, scrub_bytes = of
+    scrubbed = ", caches scrubbed" if scrub_bytes else ""
+    return f"{ranks} ranks on {nodes} node(s), {group}{scrubbed}"
+
+
 def trial_table(tests: list[Trial]) -> Table:
     """Return every test of a guideline."""
     columns = (
         Column("implementation", "implementation"), Column("guideline", "guideline"),
-        Column("setting", "setting"), Column("message_bytes", "bytes", GROUPED, "B"),
+        Column("setting", "setting", Kind(setting_words, is_number=False),
+               fields=("ranks (1)", "nodes (1)", "group", "scrub_bytes (B)")),
+        Column("message_bytes", "bytes", GROUPED, "B"),
         Column("rounds", "rounds", COUNT, "1"), Column("factor", "factor", RATIO, "1"),
         interval("factor", "95% interval", "1"), Column("p_one_sided", unit="1"),
         Column("p_adjusted", "adjusted p", formatted(".2g"), "1"), Column("violation_shown"),
@@ -45,12 +54,14 @@ def trial_table(tests: list[Trial]) -> Table:
     rows = [
         Row(
             (
-                one.setting.implementation, one.guideline, one.setting.words, one.message_bytes,
+                of.implementation, one.guideline,
+                (of.ranks, of.nodes, of.group, of.scrub_bytes), one.message_bytes,
                 one.ratio.pairs, *of_ratio(one.ratio), one.p_value, one.adjusted_p, one.violated,
             ),
-            one.setting.implementation, one.cells,
+            of.implementation, one.cells,
         )
         for one in tests
+        for of in (one.setting,)
     ]  # fmt: skip
     formula = "geometric mean over rounds of the left side's time over the right side's"
     return Table(TRIALS, "Tests of guidelines", columns, rows, formula=formula)

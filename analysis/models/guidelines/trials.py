@@ -35,12 +35,6 @@ class Setting:
     group: str
     scrub_bytes: int
 
-    @property
-    def words(self) -> str:
-        """Return the setting without the implementation."""
-        scrubbed = ", caches scrubbed" if self.scrub_bytes else ""
-        return f"{self.ranks} ranks on {self.nodes} node(s), {self.group}{scrubbed}"
-
 
 #: (operation, bytes) -> round -> seconds.
 Times = dict[tuple[str, int], dict[int, float]]

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from analysis.__main__ import app
 from analysis.models.guidelines.declared import declared
-from analysis.models.guidelines.tables import guideline_tables
+from analysis.models.guidelines.tables import guideline_tables, trial_table
 from analysis.models.guidelines.trials import (
     Setting,
     Times,
@@ -101,6 +101,15 @@ def test_a_fair_library_is_tested_and_nothing_is_shown() -> None:
     found = list(trials_of(SETTING, noisy(fair_times(), 8, 1)))
     assert {one.guideline for one in found} >= {one.name for one in declared().guidelines}
     assert shown(noisy(fair_times(), 8, 1)) == []
+
+
+def test_a_setting_is_words_for_people_and_numbers_for_programs() -> None:
+    scrubbed = Setting("alpha-1.0", 4, 2, "world", 4096)
+    table = trial_table(list(trials_of(scrubbed, noisy(fair_times(), 8, 1))))
+    assert table.words(table.rows[0])[2] == "4 ranks on 2 node(s), world, caches scrubbed"
+    record = dict(zip(table.heads, table.record(table.rows[0]), strict=True))
+    numbers = ("ranks (1)", "nodes (1)", "group", "scrub_bytes (B)")
+    assert [record[head] for head in numbers] == [4, 2, "world", 4096]
 
 
 BROKEN = {
