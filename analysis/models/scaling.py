@@ -7,8 +7,9 @@ of a round, its interval over rounds.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -24,6 +25,27 @@ from records.npb import NpbRun
 from records.profile import PREFIX
 from records.program_output import ProgramOutput
 from records.su3 import Su3Result
+
+
+class Problem(NamedTuple):
+    """The numbers that say which problem a program solved; None is what it does not have.
+
+    Of HPL the grid p x q, the order n and the block size nb; of su3 the lattice, or in weak scaling
+    the sites of a rank.
+    """
+
+    p: int | None = None
+    q: int | None = None
+    n: int | None = None
+    nb: int | None = None
+    lattice_x: int | None = None
+    lattice_y: int | None = None
+    lattice_z: int | None = None
+    lattice_t: int | None = None
+    sites_of_a_rank: int | None = None
+
+
+NO_NUMBERS = Problem()
 
 
 @dataclass(frozen=True)
@@ -44,6 +66,7 @@ class Scaled:
     weak: bool = False
     #: Its own cells, and those of the base.
     cells: tuple[str, ...] = ()
+    problem: Problem = NO_NUMBERS
 
     @property
     def efficiency(self) -> float:
@@ -101,9 +124,10 @@ class Timed:
     unit: str
     weak: bool = False
     cell: str = ""
+    problem: Problem = NO_NUMBERS
 
 
-def scaled_of(measured: Iterable[Timed]) -> list[Scaled]:
+def scaled_of(measured: Sequence[Timed]) -> list[Scaled]:
     """Return every program at each number of ranks compared with its fewest."""
     rates: dict[tuple[str, str, str, bool], dict[int, Rounds]] = defaultdict(
         lambda: defaultdict(dict)
@@ -116,6 +140,7 @@ def scaled_of(measured: Iterable[Timed]) -> list[Scaled]:
         rates[key][one.ranks][one.round] = one.rate
         if one.cell:
             cells[key][one.ranks].add(one.cell)
+    problems = {one.what: one.problem for one in measured}
     rows = []
     for (what, name, unit, weak), by_ranks in sorted(rates.items()):
         base_ranks = min(by_ranks)
@@ -126,7 +151,12 @@ def scaled_of(measured: Iterable[Timed]) -> list[Scaled]:
                 of = median(list(base.values()))
                 of_cells = cells[what, name, unit, weak]
                 both = tuple(sorted(of_cells[ranks] | of_cells[base_ranks]))
-                rows.append(Scaled(what, name, ranks, base_ranks, of, unit, speedup, weak, both))
+                rows.append(
+                    Scaled(
+                        what, name, ranks, base_ranks, of, unit, speedup, weak, both,
+                        problems[what],
+                    )
+                )  # fmt: skip
     return rows
 
 
@@ -137,6 +167,7 @@ def hpl_scaled(rows: Iterable[ProblemRates]) -> list[Scaled]:
             f"HPL {row.problem.p}x{row.problem.q} N={row.problem.n} NB={row.problem.nb}",
             row.implementation, row.problem.ranks, 1, row.base_rate, "FLOP/s", row.speedup,
             cells=row.cells,
+            problem=Problem(row.problem.p, row.problem.q, row.problem.n, row.problem.nb),
         )
         for row in rows
         if row.problem.ranks > 1 and row.speedup and row.base_rate
@@ -160,6 +191,7 @@ def su3_measured(record: LaunchRecord, result: Su3Result) -> list[Timed]:
             Timed(
                 f"su3 {suite} {lattice}", record.implementation, record.ranks, record.round,
                 1 / seconds, "trajectories/s", cell=record.cell,
+                problem=Problem(None, None, None, None, *result.lattice),
             )
         )  # fmt: skip
     if weak or record.ranks == 1:
@@ -168,7 +200,7 @@ def su3_measured(record: LaunchRecord, result: Su3Result) -> list[Timed]:
             Timed(
                 f"su3 {suite}, weak, {result.own_sites} sites a rank", record.implementation,
                 record.ranks, record.round, updates / seconds, "updates/s", weak=True,
-                cell=record.cell,
+                cell=record.cell, problem=Problem(sites_of_a_rank=result.own_sites),
             )
         )  # fmt: skip
     return found

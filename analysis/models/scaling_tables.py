@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 from analysis.models.linpack import Hpl
 from analysis.models.profile import PROFILED_CELL, ProfiledCell
-from analysis.models.scaling import Scaled, hpl_scaled, powers_in, programs_in, scaled_of
+from analysis.models.scaling import (
+    Problem,
+    Scaled,
+    hpl_scaled,
+    powers_in,
+    programs_in,
+    scaled_of,
+)
 from analysis.tables.table import (
     COUNT,
     PERCENT,
@@ -21,6 +28,8 @@ from analysis.tables.table import (
     formatted,
     interval,
     of_ratio,
+    of_several,
+    several,
 )
 from inference.means import AGREE, mean_of_launches
 from records.campaign import Campaign
@@ -30,7 +39,7 @@ from records.counting import how_many
 def scaled_row(row: Scaled) -> Row:
     """Return the row of a speedup."""
     values = (
-        row.what, row.implementation, row.ranks, row.base_ranks, row.base, row.unit,
+        row.what, row.problem, row.implementation, row.ranks, row.base_ranks, row.base, row.unit,
         row.speedup.pairs, *of_ratio(row.speedup), row.efficiency, row.serial_part,
         ends(row.serial_interval),
     )  # fmt: skip
@@ -40,7 +49,9 @@ def scaled_row(row: Scaled) -> Row:
 def speedup_table(rows: list[Scaled]) -> Table | None:
     """Return speedup, efficiency and serial part of each program; None without any."""
     columns = (
-        Column("program", "program"), Column("implementation", "implementation"),
+        Column("program", "program"),
+        Column("problem", fields=tuple(f"{name} (1)" for name in Problem._fields)),
+        Column("implementation", "implementation"),
         Column("ranks", "ranks", COUNT, "1"), Column("base_ranks", "base ranks", COUNT, "1"),
         Column("base", "base", PREFIXED, "base_unit"), Column("base_unit"),
         Column("rounds", "rounds", COUNT, "1"), Column("speedup", "speedup", RATIO, "1"),
@@ -112,7 +123,7 @@ def power_table(campaign: Campaign) -> Table | None:
     rows = [
         Row(
             (
-                power.what, power.implementation, ", ".join(map(str, power.counts)),
+                power.what, power.implementation, of_several(power.counts),
                 power.exponent.value,
                 ends(power.exponent.interval)
                 or (Untold("on the line") if power.exponent.agree else None),
@@ -124,7 +135,8 @@ def power_table(campaign: Campaign) -> Table | None:
     ]  # fmt: skip
     columns = (
         Column("exchange", "exchange"), Column("implementation", "implementation"),
-        Column("ranks", "ranks"), Column("exponent", "exponent", formatted("+.3f"), "1"),
+        several("ranks", "ranks", is_number=False),
+        Column("exponent", "exponent", formatted("+.3f"), "1"),
         interval("exponent", "95% interval", "1"),
     )  # fmt: skip
     notes = [

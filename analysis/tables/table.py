@@ -89,6 +89,17 @@ def interval(name: str, heading: str, unit: str, kind: Kind = INTERVAL) -> Colum
     return Column(f"{name}_interval", heading, kind, "" if unit == "1" else unit, fields)
 
 
+def several(name: str, heading: str, is_number: bool) -> Column:
+    """Return the column of several counts: people see all, programs the ends as numbers, too."""
+    kind = Kind(lambda of, _: str(of[0]), is_number)
+    return Column(name, heading, kind, fields=(name, f"{name}_least (1)", f"{name}_most (1)"))
+
+
+def of_several(counts: Sequence[int]) -> tuple[str, int, int]:
+    """Return the value of such a column of one or more counts."""
+    return ", ".join(map(str, counts)), min(counts), max(counts)
+
+
 def unseen(column: Column) -> Column:
     """Return a column for programs alone."""
     return replace(column, heading=None)

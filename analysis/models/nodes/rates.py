@@ -14,7 +14,17 @@ from pathlib import Path
 
 from analysis.comparison.oversubscription import without_waiting
 from analysis.models.one_way_times import Rounds, lines_of_launches
-from analysis.tables.table import NOTHING, Column, Kind, Printed, Row, Table, formatted, scaled
+from analysis.tables.table import (
+    NOTHING,
+    Column,
+    Printed,
+    Row,
+    Table,
+    formatted,
+    of_several,
+    scaled,
+    several,
+)
 from inference.intervals import median
 from records.campaign import Campaign, cells_with
 from records.experiments import serves, serving
@@ -26,8 +36,6 @@ Rates = dict[str, list[Rate]]
 Times = Mapping[tuple[str, str], Rounds]
 KERNELS = ("copy", "scale", "add", "triad")
 GIGA, MEGA = scaled(1e9, ".4g"), scaled(1e6, ".0f")
-#: One number of ranks, or several by comma.
-RANKS = Kind(lambda value, _: str(value))
 #: Table 3.1's columns after the machine: the name in compute.csv, the decimal power of its unit.
 PRINTED = {
     "clock_mhz": 6, "linpack100_mflops": 6, "linpack100_flop_per_cycle": 0,
@@ -63,7 +71,7 @@ def node_table(campaign: Campaign, rates_of: Rates) -> Table | None:
         if not ranks:
             continue
         values = (
-            name, ", ".join(map(str, ranks)),
+            name, of_several(ranks),
             median([p.rate_flops for p in products]) if products else None,
             *(median(loops[kernel]) if kernel in loops else None for kernel in KERNELS),
             median([rate.clock_hz for rate in rates]),
@@ -72,7 +80,7 @@ def node_table(campaign: Campaign, rates_of: Rates) -> Table | None:
     if not rows:
         return None
     columns = (
-        Column("implementation", "implementation"), Column("ranks", "ranks", RANKS),
+        Column("implementation", "implementation"), several("ranks", "ranks", is_number=True),
         Column("dgemm", "DGEMM, GFLOPS", GIGA, "FLOP/s"),
         *(Column(kernel, f"{kernel}, GB/s", GIGA, "B/s") for kernel in KERNELS),
         Column("clock", "clock, MHz", MEGA, "Hz"),
