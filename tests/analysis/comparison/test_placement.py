@@ -43,8 +43,17 @@ def test_placements_that_differ_are_said_and_shown(tmp_path: Path) -> None:
     table = placement_table(comparison)
     assert table
     # Those that differ come first; one that waited is told, whatever its number of ranks.
-    assert [row.values[4] for row in table.rows] == (["no, in 2 of 2 rounds"] * 2 + ["yes"] * 4)
-    assert {row.values[5] for row in table.rows} == {0.25}
+    assert [table.words(row)[4] for row in table.rows] == (
+        ["no, in 2 of 2 rounds"] * 2 + ["yes"] * 4
+    )
+    assert {table.value(row, "waited") for row in table.rows} == {0.25}
+    records = [dict(zip(table.heads, table.record(row), strict=True)) for row in table.rows]
+    numbers = ("alike", "differing_rounds (1)", "compared_rounds (1)", "nodes_most (1)",
+               "ranks_of_a_node_least (1)", "cores_of_a_rank_least (1)",
+               "cores_of_a_rank_most (1)", "crowded_ranks_most (1)")  # fmt: skip
+    assert [tuple(one[head] for head in numbers) for one in records[:3]] == [
+        (False, 2, 2, 1, 2, 1, 1, 0), (False, 2, 2, 1, 2, 8, 8, 0), (True, 0, 2, 1, 2, 1, 1, 0),
+    ]  # fmt: skip
     assert "<h3>Where the ranks were</h3>" in write_report(tmp_path / "c", None, None).read_text()
 
 
