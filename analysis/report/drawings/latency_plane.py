@@ -16,13 +16,15 @@ from analysis.figures.lines import Line, Point, legend_mark, line_figure
 from analysis.studies.exhibits import lines_of, of_campaign, of_report, over_rounds
 from analysis.studies.reading import read_paper
 from analysis.studies.relations import Report, TodaysTables
-from analysis.tables.table import Column, Kind, Row, Table, formatted, interval
+from analysis.tables.table import Column, Kind, Row, Table, interval, scaled
 from inference.intervals import median
 from records.campaign import Campaign
 from records.experiments import serves, serving
 
 PAPER, NUMBER = "ornl1996", "Figure 2.5"
 THEN = "machines of 1996, by name"
+#: The report's units, which the figure has, in seconds and in bytes per second.
+MICRO, MEGA = 1e-6, 1e6
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,16 @@ def echoes_in(campaign: Campaign) -> dict[str, tuple[str, ...]]:
 
 
 def points_of(lines: Sequence[Line], cells: Mapping[str, tuple[str, ...]]) -> Table:
-    """Return the points with their names, today's with the interval of the bandwidth."""
+    """Return the points with their names, today's with the interval of the bandwidth.
+
+    The table's values are in s and B/s.
+    """
     rows = [
         Row(
             (
-                line.name, point.across, point.up,
-                (point.low, point.high) if point.high > point.low else None,
+                line.name, times(point.across, MICRO), times(point.up, MEGA),
+                (times(point.low, MEGA), times(point.high, MEGA))
+                if point.high > point.low else None,
             ),
             line.name if line.name in cells else None,
             cells.get(line.name, ()),
@@ -87,10 +93,10 @@ def points_of(lines: Sequence[Line], cells: Mapping[str, tuple[str, ...]]) -> Ta
     ]  # fmt: skip
     columns = (
         Column("implementation_or_machine", "implementation or machine"),
-        Column("latency", "latency, µs", formatted(".3g"), "µs"),
-        Column("bandwidth", "bandwidth, MB/s", formatted(".4g"), "MB/s"),
-        interval("bandwidth", "interval", "MB/s",
-                 Kind(lambda of, _: f"{of[0]:.4g} – {of[1]:.4g}")),
+        Column("latency", "latency, µs", scaled(MICRO, ".3g"), "s"),
+        Column("bandwidth", "bandwidth, MB/s", scaled(MEGA, ".4g"), "B/s"),
+        interval("bandwidth", "interval", "B/s",
+                 Kind(lambda of, _: f"{of[0] / MEGA:.4g} – {of[1] / MEGA:.4g}")),
     )  # fmt: skip
     note = (
         f"Today's are medians over the launches of {' and '.join(serving('latency'))}: half the "
@@ -99,6 +105,11 @@ def points_of(lines: Sequence[Line], cells: Mapping[str, tuple[str, ...]]) -> Ta
     )
     title = "Latency and bandwidth by name"
     return Table("latency-and-bandwidth-by-name", title, columns, rows, [note])
+
+
+def times(value: float, unit: float) -> float:
+    """Return a number in a unit without a prefix, without the noise of its last binary digit."""
+    return float(f"{value * unit:.15g}")
 
 
 def over_launches(line: Line) -> Line:

@@ -44,6 +44,9 @@ def test_implementations_stand_among_the_machines(campaign: Synthetic) -> None:
     shown = [plane.points.words(row) for row in plane.points.rows]
     assert {row[0] for row in shown} == set(points)
     assert ("IBM SP-2 MPI", "35", "35", "–") in shown
+    records = [plane.points.record(row) for row in plane.points.rows]
+    assert plane.points.heads[1:3] == ("latency (s)", "bandwidth (B/s)")
+    assert ("IBM SP-2 MPI", 35e-6, 35e6, None, None) in records
     # Table 2.1: 35 µs, 35 MB/s.
     assert points["IBM SP-2 MPI"] == "35: 35"
     for name, truth in TWICE.items():
