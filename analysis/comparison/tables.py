@@ -45,7 +45,7 @@ def median_table(
     about, names = metrics()[experiment], comparison.launch_names
     unit, metric = about["unit"], about["metric"]
     columns = (
-        *plain_columns("cell", "series", "oversubscribed"),
+        *plain_columns("experiment", "cell", "series", "oversubscribed"),
         Column("implementation", "implementation"),
         Column("message_bytes", "bytes", COUNT, "B"),
         Column(f"median_{metric}", metric, PREFIXED, unit),
@@ -57,9 +57,9 @@ def median_table(
     rows = [
         Row(
             (
-                cell.launch_cell, cell.series, cell.oversubscribed, name, one.message_bytes,
-                one.median, ends(one.interval), one.interval.coverage, len(one.launches),
-                names.of_size(cell, name, one.message_bytes),
+                experiment, cell.launch_cell, cell.series, cell.oversubscribed, name,
+                one.message_bytes, one.median, ends(one.interval), one.interval.coverage,
+                len(one.launches), names.of_size(cell, name, one.message_bytes),
             ),
             name, (cell.launch_cell,),
         )
@@ -125,7 +125,7 @@ def ratio_table(
     rows = [
         Row(
             (
-                cell.launch_cell, cell.series, cell.oversubscribed,
+                experiment, cell.launch_cell, cell.series, cell.oversubscribed,
                 *compared(verdict, name, digest, (
                     names.of(cell, of, cell.log_ratios[name]) for of in (name, verdict.base)
                 )),
@@ -140,7 +140,7 @@ def ratio_table(
         for name, verdict in cell.verdicts.items()
     ]  # fmt: skip
     title = f"{experiment}: {ratios_in(comparison)}"
-    columns = (*plain_columns("cell", "series", "oversubscribed"), *COMPARED)
+    columns = (*plain_columns("experiment", "cell", "series", "oversubscribed"), *COMPARED)
     table = Table(f"ratios-{experiment}", title, columns, rows, formula=OF_VERDICTS)
     return with_origin(table, comparison.campaign, names)
 
@@ -158,7 +158,8 @@ def group_table(comparison: Comparison) -> Table:
     rows = [
         Row(
             (
-                group.name, verdict.cells,
+                group.experiment, group.name, verdict.cells,
+                "; ".join(dict.fromkeys(map(cell_name, group.judged(name)))),
                 *compared(verdict, name, digest, (
                     names.of_group(group.judged(name), name, of) for of in (name, verdict.base)
                 )),
@@ -169,7 +170,10 @@ def group_table(comparison: Comparison) -> Table:
         for group in one.groups
         for name, verdict in group.verdicts.items()
     ]  # fmt: skip
-    columns = (Column("group"), Column("cells", unit="1"), *COMPARED)
+    columns = (
+        Column("experiment"), Column("group"), Column("cells", unit="1"), Column("cell_names"),
+        *COMPARED,
+    )  # fmt: skip
     title = f"Answers: {ratios_in(comparison)}"
     table = Table("answers", title, columns, rows, formula=OF_VERDICTS)
     return with_origin(table, comparison.campaign, names)

@@ -159,9 +159,10 @@ def latex_table(title: str, columns: tuple[str, ...], rows: list[tuple[object, .
     ])  # fmt: skip
 
 
-#: Columns that make a row traceable and a page too wide: printed once, below the tables.
-TRACE = ("campaign", "image_sha256", "base_image_sha256", "launch_names", "base_launch_names",
-         "formula")  # fmt: skip
+#: Columns that make a row traceable and a page too wide: titles and groups name the experiment,
+#: and campaign and images are printed once, below the tables.
+TRACE = ("campaign", "experiment", "cell_names", "image_sha256", "base_image_sha256",
+         "launch_names", "base_launch_names", "formula")  # fmt: skip
 
 
 def named(table: Table) -> tuple[str, ...]:

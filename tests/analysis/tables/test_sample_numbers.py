@@ -79,6 +79,20 @@ def test_words_are_what_the_numbers_give(name: str, now: dict[str, list[dict[str
                 assert not today[head] or math.isfinite(float(today[head])), (head, today[head])
 
 
+def test_answers_ratios_and_medians_name_their_experiment(
+    now: dict[str, list[dict[str, str]]],
+) -> None:
+    for name, rows in now.items():
+        kind, _, experiment = name.partition("-")
+        if kind in ("medians", "ratios"):
+            assert {row["experiment"] for row in rows} == {experiment}
+    cells = {row["cell"] for rows in now.values() for row in rows if "cell" in row}
+    for row in now["answers"]:
+        names = row["cell_names"].split("; ")
+        assert set(names) <= cells
+        assert {name.split(" ")[0] for name in names} == {row["experiment"]}
+
+
 def test_the_golden_tables_have_numbers() -> None:
     fields = [field for table in BEFORE.values() for row in table["rows"] for field in row]
     assert len(BEFORE) == 25 and sum("." in field for field in fields) > 1000
