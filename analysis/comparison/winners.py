@@ -86,6 +86,7 @@ def winners_table(campaigns: Sequence[Campaign]) -> Table:
 def winners_of(campaigns: Sequence[Sequence[Comparison]], names: Sequence[str]) -> Table:
     """Return the winners of campaigns, each given by its comparisons of all pairs."""
     columns = (
+        Column("experiment"),
         Column("group", "for what"),
         Column("campaigns", "campaigns", COUNT, "1"),
         Column("winner", "winner"),
@@ -106,7 +107,8 @@ def winners_of(campaigns: Sequence[Sequence[Comparison]], names: Sequence[str]) 
         ]
         winner = best[0] if len(best) == 1 else None
         words = None if winner else ", ".join(tied) or None
-        rows.append(Row((one.name, most, winner, words, ", ".join(slower) or None)))
+        values = (one.experiment, one.name, most, winner, words, ", ".join(slower) or None)
+        rows.append(Row(values))
     notes = [
         f"Every two of {', '.join(names)} are compared over the cells that both have; all pairs, "
         "cells and groups of an experiment are one family. The winner is the only one that is not "
