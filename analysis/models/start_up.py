@@ -40,16 +40,20 @@ def parts_of(campaign: Campaign) -> Parts:
     return parts
 
 
-def start_up_rows(comparison: Comparison, parts: Parts) -> list[dict[str, Any]]:
-    """Return a row for each cell and implementation: medians over launches, seconds."""
+def start_up_rows(comparison: Comparison, table: Table) -> list[dict[str, Any]]:
+    """Return a row for each cell and implementation: the medians of `start_up_table`, seconds."""
+    parts: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for row in table.rows:
+        cell, name, part, middle = (
+            table.value(row, column) for column in ("cell", "implementation", "part", "median")
+        )
+        parts[cell, name][part] = middle
     return [
         {
             "cell": cell,
             "implementation": name,
             "estimate": estimates[0],
-            "parts": {
-                part: median(values) for part, values in parts.get((cell.name, name), {}).items()
-            },
+            "parts": parts[cell.name, name],
         }
         for experiment in read_by("start-up")
         for cell in comparison.experiment(experiment)

@@ -22,7 +22,7 @@ from analysis.comparison.winners import winners_of
 from analysis.models.all_tables import Models
 from analysis.models.over_ranks import over_ranks_table
 from analysis.models.profile import ProfiledCell, profile_data, profiled_cells
-from analysis.models.start_up import Parts, parts_of, start_up_table
+from analysis.models.start_up import parts_of, start_up_table
 from analysis.report.drawings.latency_plane import Plane, latency_plane
 from analysis.tables.table import Table, with_origin
 
@@ -43,7 +43,7 @@ def compared_tables(comparison: Comparison) -> list[Table]:
 
 
 def all_tables(
-    comparison: Comparison, models: Models, plane: Plane | None, parts: Parts,
+    comparison: Comparison, models: Models, plane: Plane | None, start_ups: Table,
     profiles: Sequence[ProfiledCell],
 ) -> list[Table]:  # fmt: skip
     """Return every table that is not empty, each row with its origin."""
@@ -51,7 +51,7 @@ def all_tables(
     others = [
         *models.rates, *models.derived, over_ranks_table(comparison),
         *limited_tables(comparison), placement_table(comparison),
-        plane.points if plane else None, start_up_table(parts), *profile_data(profiles),
+        plane.points if plane else None, start_ups, *profile_data(profiles),
     ]  # fmt: skip
     return each_named_once([
         *compared_tables(comparison),
@@ -73,4 +73,5 @@ def tables_of(comparison: Comparison, root: Path) -> list[Table]:
     campaign = comparison.campaign
     plane = latency_plane(campaign, comparison.implementations, root)
     profiles, _ = profiled_cells(campaign)
-    return all_tables(comparison, Models(campaign, root), plane, parts_of(campaign), profiles)
+    start_ups = start_up_table(parts_of(campaign))
+    return all_tables(comparison, Models(campaign, root), plane, start_ups, profiles)

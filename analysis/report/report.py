@@ -23,7 +23,7 @@ from analysis.models.all_tables import Models
 from analysis.models.linpack import NAME as HPL
 from analysis.models.over_ranks import NAME as OVER_RANKS
 from analysis.models.profile import ProfiledCell, profiled_cells
-from analysis.models.start_up import parts_of, start_up_rows
+from analysis.models.start_up import parts_of, start_up_rows, start_up_table
 from analysis.report.all_tables import all_tables
 from analysis.report.differences import (
     MOST_BELOW,
@@ -192,8 +192,8 @@ def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> P
         Models(campaign, ROOT),
         latency_plane(campaign, comparison.implementations, ROOT),
     )
-    parts = parts_of(campaign)
-    tables = all_tables(comparison, models, plane, parts, profiles)
+    start_ups = start_up_table(parts_of(campaign))
+    tables = all_tables(comparison, models, plane, start_ups, profiles)
     coverages = sorted(
         {e.interval.coverage for c in comparison.cells for es in c.estimates.values() for e in es}
     )
@@ -255,7 +255,7 @@ def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> P
         hpl=next((table for table in models.rates if table.name == HPL), None),
         node_rates=[table for table in models.rates if table.name != HPL],
         pair_maps=pair_maps(models.node_pairs),
-        start_ups=start_up_rows(comparison, parts),
+        start_ups=start_up_rows(comparison, start_ups),
         profiles=[(one, one.shares) for one in profiles],
         profile_figures=profile_figures(profiles),
         thesis_start_ups=of_the_thesis(ROOT),

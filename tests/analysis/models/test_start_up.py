@@ -87,7 +87,7 @@ def test_faster_start_is_seen(campaign: Path) -> None:
         assert cell.verdicts["beta-2.0"].words == "faster" and cell.ranked()[0] == "beta-2.0"
     [group] = [group for group in comparison.groups if group.experiment == "StartUp"]
     assert group.name == "Process start-up, cold image cache, 2 and 8 ranks"
-    rows = start_up_rows(comparison, parts_of(comparison.campaign))
+    rows = start_up_rows(comparison, start_up_table(parts_of(comparison.campaign)))
     assert [(row["cell"].parameters["ranks"], row["implementation"]) for row in rows] == [
         (2, "alpha-1.0"), (2, "beta-2.0"), (8, "alpha-1.0"), (8, "beta-2.0"),
     ]  # fmt: skip
@@ -131,7 +131,7 @@ def test_parts_to_be_saved_are_those_of_the_report() -> None:
     comparison = compare(read_campaign(SAMPLE))
     table = start_up_table(parts_of(comparison.campaign))
     rows = [dict(zip(table.heads, table.record(row), strict=True)) for row in table.rows]
-    shown = start_up_rows(comparison, parts_of(comparison.campaign))
+    shown = start_up_rows(comparison, table)
     assert len(shown) == 8 and len(rows) == sum(len(row["parts"]) for row in shown)
     for row in shown:
         own = {

@@ -17,7 +17,7 @@ from analysis.models.nodes.rates import rates_in
 from analysis.models.one_way_times import one_way_times
 from analysis.models.profile import ProfiledCell, profiled_cells
 from analysis.models.scaling import powers_in, programs_in
-from analysis.models.start_up import parts_of
+from analysis.models.start_up import parts_of, start_up_table
 from analysis.report.report import write_report
 from records.campaign import read_campaign
 from records.launch import read_launch
@@ -26,7 +26,7 @@ from tests.busy_campaign import busy_campaign
 SAMPLE = busy_campaign()
 ONCE = (compare, dgemm_in, group_table, limited_tables, models_of, one_way_times, parameters_of,
         parts_of, powers_in, profiled_cells, programs_in, rates_in, read_campaign, rows_of,
-        solved_in, sweeps_of, times_in, trials_by)  # fmt: skip
+        solved_in, start_up_table, sweeps_of, times_in, trials_by)  # fmt: skip
 
 
 def test_nothing_is_computed_twice(tmp_path: Path) -> None:
