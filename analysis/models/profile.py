@@ -25,6 +25,8 @@ from records.campaign import Campaign, LeftOut
 from records.launch import text_in
 from records.profile import FILE, PREFIX, Profile, profile_of
 
+#: The name of the table of shares.
+SHARES = "profile-shares"
 SHARE = "of the sum of the ranks' wall time, over all launches"
 
 
@@ -209,7 +211,21 @@ def shares_table(cells: Sequence[ProfiledCell]) -> Table:
     ]  # fmt: skip
     title = "Shares of the ranks' time, as in Table 8 of the thesis"
     formula = f"shares {SHARE}; wall: median of the slowest rank's"
-    return Table("profile-shares", title, columns, rows, formula=formula)
+    return Table(SHARES, title, columns, rows, formula=formula)
+
+
+#: What the report has of a cell's shares beside its name, and the headings there.
+IN_REPORT = {
+    "ranks": "Ranks", "launches": "Launches", "wall": "Wall time", "cpu": "CPU",
+    "inside_mpi": "Inside MPI", "least_rank": "Least rank", "most_rank": "Most rank",
+}  # fmt: skip
+
+
+def shares_beside_names(shares: Table) -> Table:
+    """Return the numbers of `shares_table` alone, for rows that the report names itself."""
+    numbers = shares.view(*IN_REPORT)
+    columns = (replace(one, heading=IN_REPORT[one.name]) for one in numbers.columns)
+    return replace(numbers, columns=tuple(columns))
 
 
 def functions_table(cells: Sequence[ProfiledCell]) -> Table:

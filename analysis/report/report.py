@@ -22,7 +22,7 @@ from analysis.figures.axes import legend_mark
 from analysis.models.all_tables import Models
 from analysis.models.linpack import NAME as HPL
 from analysis.models.over_ranks import NAME as OVER_RANKS
-from analysis.models.profile import ProfiledCell, profiled_cells
+from analysis.models.profile import SHARES, ProfiledCell, profiled_cells, shares_beside_names
 from analysis.models.start_up import parts_of, start_up_rows, start_up_table
 from analysis.report.all_tables import all_tables
 from analysis.report.differences import (
@@ -256,7 +256,8 @@ def report_on(campaign: Campaign, comparison: Comparison, out: Path | None) -> P
         node_rates=[table for table in models.rates if table.name != HPL],
         pair_maps=pair_maps(models.node_pairs),
         start_ups=start_up_rows(comparison, start_ups),
-        profiles=[(one, one.shares) for one in profiles],
+        profiles=profiles,
+        shares=next((shares_beside_names(one) for one in tables if one.name == SHARES), None),
         profile_figures=profile_figures(profiles),
         thesis_start_ups=of_the_thesis(ROOT),
         legend=[(name, legend_mark(i)) for i, name in enumerate(comparison.implementations)],
