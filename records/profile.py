@@ -16,9 +16,11 @@ from pydantic import Field, ValidationError, model_validator
 from records.base import Count, HeaderFacts, Positive, Record, RecordError, Seconds
 from records.counting import how_many
 from records.ending import End
+from records.experiments import compared, experiments
 from records.program_output import explain, parse_line
 
-#: How profiled experiments and the file with the profile are called; the checks use both.
+#: How profiled experiments and the file with the profile are called; the checks use both. What is
+#: before the name of another experiment makes it a profiled one.
 PREFIX = "Profile"
 FILE = "profile.jsonl"
 #: Calls are timed to the nanosecond and printed with ten digits.
@@ -26,6 +28,16 @@ ROUNDING = 1e-6
 
 
 Kind = Literal["message", "collective", "one-sided"]
+
+
+def is_profiled(experiment: str) -> bool:
+    """Return whether an experiment is another one whose program is profiled.
+
+    One that has a metric of its own, or that is called after no other, only begins with the word.
+    """
+    if not experiment.startswith(PREFIX) or experiment in compared():
+        return False
+    return experiment.removeprefix(PREFIX) in experiments()
 
 
 class ProfileHeader(HeaderFacts):

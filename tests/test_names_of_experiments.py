@@ -16,7 +16,7 @@ import pytest
 from analysis.comparison.caveats.comparability import rules
 from records.base import RecordError
 from records.experiments import FILE, compared, experiments, read_experiments
-from records.profile import PREFIX
+from records.profile import PREFIX, is_profiled
 
 PROJECT = Path(__file__).resolve().parents[1]
 ROOMS = ("analysis", "campaign", "cluster", "containers", "costs", "inference", "records")
@@ -123,7 +123,7 @@ def test_every_check_has_its_entry() -> None:
         and any(isinstance(one, ast.Attribute) and one.attr == "simple_test"
                 for one in node.decorator_list)
     }  # fmt: skip
-    profiles = {name for name in experiments() if name.startswith(PREFIX)}
+    profiles = {name for name in experiments() if is_profiled(name)}
     assert checks and checks == experiments().keys() - profiles
     assert {name.removeprefix(PREFIX) for name in profiles} <= checks
 

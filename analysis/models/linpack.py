@@ -34,7 +34,7 @@ from inference.intervals import Interval, Ratio, median, median_interval, paired
 from records.campaign import Campaign, cells_with
 from records.counting import how_many
 from records.node_rates import DgemmResult
-from records.profile import PREFIX
+from records.profile import is_profiled
 from records.program_output import ProgramOutput
 
 Rounds = dict[int, float]  # round -> FLOP/s
@@ -165,7 +165,7 @@ def solved_in(campaign: Campaign) -> list[Solved]:
             launch.record.cell,
         )
         for launch in without_waiting(campaign)
-        if isinstance(launch.output, list) and not launch.record.experiment.startswith(PREFIX)
+        if isinstance(launch.output, list) and not is_profiled(launch.record.experiment)
         for run in launch.output
     ]
 

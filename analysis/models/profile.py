@@ -23,7 +23,7 @@ from analysis.tables.table import (
 from records.base import RecordError
 from records.campaign import Campaign, LeftOut
 from records.launch import text_in
-from records.profile import FILE, PREFIX, Profile, profile_of
+from records.profile import FILE, Profile, is_profiled, profile_of
 
 #: The name of the table of shares.
 SHARES = "profile-shares"
@@ -157,7 +157,7 @@ def profiled_cells(campaign: Campaign) -> tuple[list[ProfiledCell], list[LeftOut
     waited = cells_that_waited(campaign)
     for launch in campaign.sound():
         record = launch.record
-        if not record.experiment.startswith(PREFIX):
+        if not is_profiled(record.experiment):
             continue
         kept = campaign.kept[record.launch]
         try:

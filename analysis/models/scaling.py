@@ -22,7 +22,7 @@ from records.campaign import Campaign
 from records.communication import Communication
 from records.launch import LaunchRecord
 from records.npb import NpbRun
-from records.profile import PREFIX
+from records.profile import is_profiled
 from records.program_output import ProgramOutput
 from records.su3 import Su3Result
 
@@ -212,7 +212,7 @@ def programs_in(campaign: Campaign) -> list[Timed]:
     for launch in without_waiting(campaign):
         record, output = launch.record, launch.output
         # A profile costs time: its launches are no measurement of the program.
-        if record.experiment.startswith(PREFIX):
+        if is_profiled(record.experiment):
             continue
         if isinstance(output, NpbRun):
             what, rate = f"NAS {output.benchmark}.{output.problem_class}", output.rate_ops

@@ -24,11 +24,17 @@ from records.profile import (
     Profile,
     ProfiledFunction,
     impossible_time,
+    is_profiled,
     lost_message,
     read_profile,
 )
 from tests.analysis.support.synthetic import HPL, TWICE, Synthetic
 from tests.reframe_checks.conftest import header, lines
+
+
+def test_only_what_is_called_after_another_experiment_is_profiled() -> None:
+    assert is_profiled("ProfileLinpack") and is_profiled("ProfileNas")
+    assert not any(map(is_profiled, ("Linpack", "Profile", "ProfileX", "ProfilerOverhead")))
 
 
 def of_rank(rank: int, wall: float = 10.0, **more: object) -> dict[str, object]:
