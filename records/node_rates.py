@@ -63,7 +63,7 @@ class DgemmResult(Rate):
             raise ValueError(f"{self.flop} operations are not the 2 n^3 of order {self.n}")
         if self.error > 1:
             raise ValueError(
-                f"an entry is off by {self.error:.6g} times what rounding allows, and 1 is the most "
+                f"an entry is off by {self.error:.6g} times what rounding allows; 1 is the most "
                 "(n eps times the sum of the products' sizes): the product is wrong"
             )
         return self

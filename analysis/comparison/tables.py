@@ -159,7 +159,7 @@ def group_table(comparison: Comparison) -> Table:
         Row(
             (
                 group.experiment, group.name, verdict.cells,
-                "; ".join(dict.fromkeys(map(cell_name, group.judged(name)))),
+                "; ".join(dict.fromkeys(cell.launch_cell for cell in group.judged(name))),
                 *compared(verdict, name, digest, (
                     names.of_group(group.judged(name), name, of) for of in (name, verdict.base)
                 )),

@@ -27,7 +27,7 @@ WRONG_RATES = [
     ("^Dgemm", "", "failed", "empty"),
     ("^Dgemm", dgemm(n=1000), "failed", "not [('dgemm', 1500, 3)] as requested"),
     ("^Dgemm", dgemm(iterations=2), "failed", "not [('dgemm', 1500, 3)] as requested"),
-    ("^Dgemm", dgemm(error=1.5), "failed", "off by 1.5 times what rounding allows, and 1 is the"),
+    ("^Dgemm", dgemm(error=1.5), "failed", "off by 1.5 times what rounding allows; 1 is the"),
     ("^Dgemm", dgemm(flop=7), "failed", "7 operations are not the 2 n^3 of order 1500"),
     ("^Dgemm", dgemm(seconds=1e-5), "suspect", "is above the processors' peak of at most"),
     ("^Dgemm", dgemm(ranks=CORES + 1), "failed",
