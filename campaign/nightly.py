@@ -53,7 +53,7 @@ class Wanted:
 
 #: Measures or resumes a campaign and returns its folder; raises campaigns.ERRORS and
 #: OSError.
-Measure = Callable[[Wanted], Path]
+MeasureWanted = Callable[[Wanted], Path]
 #: Judges a night: the folder, what was measured again, whether to decide by that.
 Judge = Callable[[Path, Sequence[Path], bool], dict[str, Any]]
 
@@ -134,7 +134,7 @@ def wanted_again(night: Path, wanted: Wanted, told: dict[str, Any], number: int)
     )  # fmt: skip
 
 
-def course(measure: Measure, judge: Judge, wanted: Wanted) -> tuple[Path, dict[str, Any]]:
+def course(measure: MeasureWanted, judge: Judge, wanted: Wanted) -> tuple[Path, dict[str, Any]]:
     """Measure and judge a night, repeat what trips, decide; return its folder and verdict.
 
     What cannot be repeated leaves the night undecided. Raises campaigns.ERRORS and OSError

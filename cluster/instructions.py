@@ -27,10 +27,10 @@ IF_NOT_LESS_THAN_REGISTER, IF_GREATER_THAN_REGISTER = 0x3D, 0x2D
 #: A comparison of 32 bits: the wider one would extend the number's sign.
 IF_OTHER_WORD = 0x56
 #: A label is a string, whatever else is whole instructions.
-Part = bytes | str | Jump
+InstructionPart = bytes | str | Jump
 
 
-def assembled(parts: Sequence[Part]) -> bytes:
+def assembled(parts: Sequence[InstructionPart]) -> bytes:
     """Return a program whose jumps lead to its labels."""
     at, labels = 0, {}
     for part in parts:

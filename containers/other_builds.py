@@ -13,7 +13,9 @@ BuildOptions = Annotated[
 
 
 #: What Spack builds besides: a package, its version, and words of its specification.
-Program = Annotated[str, Field(pattern=rf"^[a-z][\w-]*@=[\w.-]+(?: {image_labels.BUILD_OPTION})*$")]
+ProgramSpec = Annotated[
+    str, Field(pattern=rf"^[a-z][\w-]*@=[\w.-]+(?: {image_labels.BUILD_OPTION})*$")
+]
 
 
 #: Of a part of the table, which has no other keys.
@@ -45,7 +47,7 @@ class BuildOption(BaseModel):
     #: Debian packages of the bases that it must not have.
     without: list[str] = []
     #: Programs of others that it has besides those of all builds, as Spack's specifications.
-    programs: list[Program] = []
+    programs: list[ProgramSpec] = []
 
     @model_validator(mode="before")
     @classmethod

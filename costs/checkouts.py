@@ -56,7 +56,7 @@ SPEEDS = (
 SHARES = SPEEDS.replace("speed", "share of processors")
 
 #: A cell with an implementation.
-Key = tuple[str, str]
+CheckoutKey = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class CheckoutCourse:
     """
 
     seconds: dict[str, float]
-    measured: dict[Key, float]
-    shares: dict[Key, float] = field(default_factory=dict)
+    measured: dict[CheckoutKey, float]
+    shares: dict[CheckoutKey, float] = field(default_factory=dict)
 
 
 def course_of(campaign: Campaign, whole_s: float) -> CheckoutCourse:
@@ -114,7 +114,7 @@ def share_of(output: object) -> float | None:
     return statistics.fmean(found) if found else None
 
 
-def values_of(campaign: Campaign) -> dict[tuple[int, *Key], float]:
+def values_of(campaign: Campaign) -> dict[tuple[int, *CheckoutKey], float]:
     """Return the mean logarithm of what each launch measured, by round, cell and implementation."""
     return {
         (one.record.round, one.record.cell, one.record.implementation): statistics.fmean(
@@ -125,9 +125,9 @@ def values_of(campaign: Campaign) -> dict[tuple[int, *Key], float]:
     }
 
 
-def by_round(here: Campaign, there: Campaign) -> list[dict[Key, float]]:
+def by_round(here: Campaign, there: Campaign) -> list[dict[CheckoutKey, float]]:
     """Return the logarithms of the ratios of speeds, here and there, of each round of both."""
-    found: dict[int, dict[Key, float]] = defaultdict(dict)
+    found: dict[int, dict[CheckoutKey, float]] = defaultdict(dict)
     ours, theirs = values_of(here), values_of(there)
     for key in sorted(ours.keys() & theirs.keys()):
         number, cell, implementation = key
@@ -138,7 +138,7 @@ def by_round(here: Campaign, there: Campaign) -> list[dict[Key, float]]:
 
 def measure_in_turns(
     checkouts: tuple[Path, Path], first: int, name: str, words: list[str]
-) -> list[dict[Key, float]]:
+) -> list[dict[CheckoutKey, float]]:
     """Measure a campaign of both at once, launch by launch in turns; return the ratios by round.
 
     `first` is whose turn is first. Raises CampaignError where one fails.
@@ -231,12 +231,12 @@ class Compared:
     median: Interval
 
 
-def compared(ratios: Iterable[dict[Key, float]]) -> Iterable[tuple[Key, Compared]]:
+def compared(ratios: Iterable[dict[CheckoutKey, float]]) -> Iterable[tuple[CheckoutKey, Compared]]:
     """Yield for each cell and implementation whether both measured the same, as one family.
 
     `ratios` are those of each pair, as logarithms.
     """
-    logarithms: dict[Key, list[float]] = defaultdict(list)
+    logarithms: dict[CheckoutKey, list[float]] = defaultdict(list)
     for one in ratios:
         for key, logarithm in one.items():
             logarithms[key].append(logarithm)
@@ -245,7 +245,7 @@ def compared(ratios: Iterable[dict[Key, float]]) -> Iterable[tuple[Key, Compared
     yield from found.items()
 
 
-def of_all(ratios: Iterable[dict[Key, float]]) -> Compared:
+def of_all(ratios: Iterable[dict[CheckoutKey, float]]) -> Compared:
     """Return whether both measured the same on the mean of all cells, by the least margin of them.
 
     What a loop does to its launches it does to all of them, and their mean varies less than each.
@@ -257,7 +257,7 @@ def of_all(ratios: Iterable[dict[Key, float]]) -> Compared:
     return one
 
 
-def speeds(pair: tuple[CheckoutCourse, CheckoutCourse]) -> dict[Key, float]:
+def speeds(pair: tuple[CheckoutCourse, CheckoutCourse]) -> dict[CheckoutKey, float]:
     """Return the logarithms of the ratios of speeds, here and there, of what both measured.
 
     Above 0 more was measured here of a rate, and less of a time.
@@ -269,13 +269,13 @@ def speeds(pair: tuple[CheckoutCourse, CheckoutCourse]) -> dict[Key, float]:
     }
 
 
-def shares(pair: tuple[CheckoutCourse, CheckoutCourse]) -> dict[Key, float]:
+def shares(pair: tuple[CheckoutCourse, CheckoutCourse]) -> dict[CheckoutKey, float]:
     """Return the logarithms of the ratios of shares, here and there, of what both told."""
     here, there = (one.shares for one in pair)
     return {key: here[key] - there[key] for key in here.keys() & there.keys()}
 
 
-def margin(key: Key) -> float:
+def margin(key: CheckoutKey) -> float:
     """Return how far from 1 a ratio of speeds may be to be called equivalent."""
     return margin_of(key[0].partition(" ")[0])
 
@@ -325,7 +325,7 @@ def main() -> int:
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, signal.default_int_handler)
     pairs: list[tuple[CheckoutCourse, CheckoutCourse]] = []
-    ratios: list[dict[Key, float]] = []
+    ratios: list[dict[CheckoutKey, float]] = []
     rounds = max(1 if options.turns else 2, options.rounds)
     try:
         for number in range(rounds):

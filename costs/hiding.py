@@ -30,7 +30,7 @@ from containers.apptainer import Admitted, command, exec_options, guard, mount_o
 from containers.ending import exit_code
 from containers.guarded import BEFORE_DEV, MEMORY
 from costs.hpl import RANKS, N, hpl_rate
-from costs.inside_and_outside import HELP_OF_IMAGES, SITE, Pairs, alternate, named_or_default
+from costs.inside_and_outside import HELP_OF_IMAGES, SITE, PairsOf, alternate, named_or_default
 from costs.places import Place, mpiexec_of, set_in_launches
 from costs.su3 import arguments
 from inference.intervals import Interval, median_interval, paired_ratio
@@ -195,7 +195,7 @@ class LaunchedRow:
 
 
 def rows(
-    image: str, experiment: str, pairs: Pairs, other: str = SEEING_MORE
+    image: str, experiment: str, pairs: PairsOf, other: str = SEEING_MORE
 ) -> Iterator[LaunchedRow]:
     """Yield a row for each series of the pairs (as launched, `other`) of an image.
 

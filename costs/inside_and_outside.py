@@ -67,14 +67,14 @@ def starting(place: Place, mpiexec: list[str]) -> dict[str, float]:
 
 Measurement = Callable[[Place, list[str]], dict[str, float]]
 #: What is compared -> pairs (one, other), of each alternation.
-Pairs = dict[str, list[tuple[float, float]]]
+PairsOf = dict[str, list[tuple[float, float]]]
 
 
 def alternate(
     container: Place, bare: Place, mpiexec: list[str], measurement: Measurement, rounds: int
-) -> Pairs:
+) -> PairsOf:
     """Measure inside and outside alternately; return pairs (inside, outside) by quantity."""
-    pairs: Pairs = {}
+    pairs: PairsOf = {}
     for number in range(rounds):
         order = [container, bare] if number % 2 else [bare, container]
         found = {id(place): measurement(place, mpiexec) for place in order}
@@ -83,7 +83,7 @@ def alternate(
     return pairs
 
 
-def show(implementation: str, pairs: Pairs) -> None:
+def show(implementation: str, pairs: PairsOf) -> None:
     """Print a row of a Markdown table for each quantity."""
     for name, values in pairs.items():
         ratio = paired_ratio([math.log(one / other) for one, other in values])

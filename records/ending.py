@@ -24,7 +24,7 @@ MOST_WAITED = 0.05
 #: next tick, of which it mostly has 250 a second (benchmarks/common/waiting.c).
 SLICE_S = 4e-3
 
-Entry = TypeVar("Entry")
+AnyEntry = TypeVar("AnyEntry")
 
 
 def pairs(runs: Any) -> Any:
@@ -42,7 +42,7 @@ HostRuns = Annotated[list[tuple[HostName, Positive]], BeforeValidator(pairs)]
 ListRuns = Annotated[list[tuple[List, Positive]], BeforeValidator(pairs)]
 
 
-def by_rank(runs: Sequence[tuple[Entry, int]]) -> Iterator[Entry]:
+def by_rank(runs: Sequence[tuple[AnyEntry, int]]) -> Iterator[AnyEntry]:
     """Yield what each rank has."""
     return (entry for entry, ranks in runs for _ in range(ranks))
 

@@ -32,7 +32,7 @@ Section = Literal["communication", "point-to-point", "linpack", "start-up", "nas
 #: What is derived from launches of some experiments: LogGP's parameters, those of them that plain
 #: round trips tell, and the latency of the smallest message.
 Model = Literal["loggp", "loggp-round-trip", "latency"]
-Proof = Literal["image", "site"]
+ProofKind = Literal["image", "site"]
 Words = Annotated[str, Field(min_length=1)]
 Parameters = Mapping[str, str | int | float]
 
@@ -59,7 +59,7 @@ class ExperimentEntry(BaseModel):
     models: dict[Model, dict[str, tuple[str, ...]]] = {}
     concerned_by: tuple[str, ...] = ()
     sample: tuple[str, ...] = ()
-    proves: dict[Proof, str] = {}
+    proves: dict[ProofKind, str] = {}
     earlier_clock: Literal["", "MPI_Wtime", "CLOCK_MONOTONIC", "CLOCK_REALTIME"] = "CLOCK_MONOTONIC"
     not_compared: Words | None = None
     once: Literal["campaign", "image"] | None = None
@@ -249,7 +249,7 @@ def serves(model: Model, experiment: str, parameters: Parameters) -> bool:
     return entry is not None and entry.is_modelled(model, parameters)
 
 
-def proving(what: Proof) -> dict[str, str]:
+def proving(what: ProofKind) -> dict[str, str]:
     """Return the experiments whose launches prove something, each with the pattern of variants."""
     return {name: one.proves[what] for name, one in experiments().items() if what in one.proves}
 

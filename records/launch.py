@@ -253,10 +253,10 @@ class Launch:
         return values_of(self.record.experiment, self.output, self.record.started_s())
 
 
-Kind = TypeVar("Kind", bound=AskedLaunch)
+AskedKind = TypeVar("AskedKind", bound=AskedLaunch)
 
 
-def record_of(kind: type[Kind], data: object, where: object) -> Kind:
+def record_of(kind: type[AskedKind], data: object, where: object) -> AskedKind:
     """Return a record of what a file has; raise RecordError with what is wrong with it."""
     if not isinstance(data, Mapping):
         raise RecordError(f"{where}:1: not a JSON object")
@@ -293,7 +293,7 @@ def finished_launch(asked: AskedLaunch, **facts: Any) -> LaunchRecord:
         raise CampaignError(f"the launch cannot be recorded: {error}") from None
 
 
-def parsed_record(read: Callable[[], str], where: Path, kind: type[Kind]) -> Kind:
+def parsed_record(read: Callable[[], str], where: Path, kind: type[AskedKind]) -> AskedKind:
     """Return the record that `read` gives the text of; raise RecordError with file and line."""
     try:
         data = json_of(read())

@@ -27,7 +27,7 @@ FILE = "profile.jsonl"
 ROUNDING = 1e-6
 
 
-Kind = Literal["message", "collective", "one-sided"]
+CallKind = Literal["message", "collective", "one-sided"]
 
 
 def is_profiled(experiment: str) -> bool:
@@ -137,7 +137,7 @@ class MatrixEntry(Record):
     """What went from one rank to another, as the sender or the receiver counted it."""
 
     record: Literal["profile_matrix"]
-    kind: Kind
+    kind: CallKind
     from_: Annotated[int, Field(ge=0, alias="from")]
     to: Count
     counted: Literal["sent", "received"]

@@ -26,7 +26,7 @@ from records.journal import Content, read_journal
 from records.launch import LaunchRecord
 from records.manifest import Manifest
 
-Verdict = Literal["proven", "unproven", "damaged"]
+ProofVerdict = Literal["proven", "unproven", "damaged"]
 #: Of what was computed of it for histories.
 ROWS_CHANGED = "history rows changed"
 #: What is no longer as it was recorded; all other doubts are of what was never recorded.
@@ -64,7 +64,7 @@ class Proof:
     doubts: tuple[Doubt, ...]
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ProofVerdict:
         """Return what the doubts amount to."""
         if any(one.is_damage for one in self.doubts):
             return "damaged"

@@ -32,7 +32,7 @@ VERSION = 1
 Output = ProgramOutput | list[HplRun] | NpbRun
 # What a launch measured: series -> message size in bytes (0 where there are no messages) -> value.
 # An experiment that measures one thing has one series, without a name.
-Series = dict[str, dict[int, float]]
+BySize = dict[str, dict[int, float]]
 SeriesName = Annotated[str, Field(max_length=1000)]
 Kept = dict[SeriesName, dict[Count, float]]
 
@@ -58,7 +58,7 @@ class LaunchValues(OneOfMany, BaseModel):
     seconds: tuple[Seconds, ...] = ()
 
     @property
-    def times(self) -> Series:
+    def times(self) -> BySize:
         """Return the times behind the values, by series and size, none of what no clock took."""
         return self.series if self.timed is None else self.timed
 
@@ -98,7 +98,7 @@ def values_in(text: bytes, where: object) -> LaunchValues:
         raise RecordError(f"{where}: {explain(error)}") from None
 
 
-def rate_of(output: Output, _: float) -> Series:
+def rate_of(output: Output, _: float) -> BySize:
     """Return the rate that HPL or NPB printed, in operations per second."""
     if isinstance(output, list):
         # The check has made sure that a launch solves one system.
@@ -106,16 +106,16 @@ def rate_of(output: Output, _: float) -> Series:
     return {"": {0: output.rate_ops}} if isinstance(output, NpbRun) else {}
 
 
-def start_up_of(output: Output, started_s: float) -> Series:
+def start_up_of(output: Output, started_s: float) -> BySize:
     """Return how long the start-up took, in s."""
     if not isinstance(output, ProgramOutput):
         return {}
     return {"": {0: start_up_times(output, started_s).start_up}}
 
 
-def times_of(output: Output, _: float) -> Series:
+def times_of(output: Output, _: float) -> BySize:
     """Return the median times of a program's results, in s."""
-    found: Series = defaultdict(dict)
+    found: BySize = defaultdict(dict)
     for result in results_of(output):
         timed = time_of(result)
         # A collective operation without data may take no time, which gives no ratio.
@@ -124,9 +124,9 @@ def times_of(output: Output, _: float) -> Series:
     return dict(found)
 
 
-def bandwidths_of(output: Output, _: float) -> Series:
+def bandwidths_of(output: Output, _: float) -> BySize:
     """Return the bandwidth of a program's ping-pongs by message size, in B/s."""
-    found: Series = defaultdict(dict)
+    found: BySize = defaultdict(dict)
     for result in results_of(output):
         if isinstance(result, PingPong) and result.message_bytes > 0:
             bandwidth = one_way_bandwidth(result.message_bytes, result.time_s.median)
@@ -140,7 +140,7 @@ def results_of(output: Output) -> list[Result]:
 
 
 #: How an experiment's values are read, as its entry in records/experiments.yaml says.
-READERS: dict[str, Callable[[Output, float], Series]] = {
+READERS: dict[str, Callable[[Output, float], BySize]] = {
     "time": times_of, "bandwidth": bandwidths_of, "rate": rate_of, "start-up": start_up_of,
 }  # fmt: skip
 
@@ -160,9 +160,9 @@ def time_of(result: Result) -> tuple[str, int, float] | None:
     return None
 
 
-def timed_by_clock(output: ProgramOutput) -> Series:
+def timed_by_clock(output: ProgramOutput) -> BySize:
     """Return the times in s behind a launch's values, if the header's clock took them."""
-    found: Series = defaultdict(dict)
+    found: BySize = defaultdict(dict)
     for result in output.results:
         if timed := time_of(result):
             series, size, seconds = timed

@@ -57,7 +57,7 @@ class Machine:
 
 
 #: Nodes that are alike: how many, their cores, their bytes of memory.
-Kind = tuple[int, int | None, int | None]
+NodeKind = tuple[int, int | None, int | None]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,9 @@ class Nodes:
     most_cores: int | None = None
 
 
-def _least(partition: str, found: list[Kind], source: str, others: tuple[str, ...]) -> Nodes | None:
+def _least(
+    partition: str, found: list[NodeKind], source: str, others: tuple[str, ...]
+) -> Nodes | None:
     """Return what every node has at least, from each kind of node; None if there are none."""
     count = sum(kind[0] for kind in found)
     if not count:
@@ -101,7 +103,7 @@ def slurm_nodes(machine: Machine, partition: str | None = None) -> Nodes | None:
     chosen = partition or next(iter([*default, *names]), None)
     if chosen not in names:
         return None
-    kinds: list[Kind] = []
+    kinds: list[NodeKind] = []
     for row in rows:
         if row[0] != chosen:
             continue
@@ -132,7 +134,7 @@ def _bytes(word: str) -> int | None:
 
 def pbs_nodes(machine: Machine, queue: str | None = None) -> Nodes | None:
     """Return the nodes that pbsnodes lists and that are not down; the default queue's name."""
-    kinds: list[Kind] = []
+    kinds: list[NodeKind] = []
     for block in re.split(r"\n(?=\S)", machine.says("pbsnodes", "-a") or ""):
         has = dict(re.findall(r"^\s+([\w.]+) = (.*)$", block, re.M))
         cores = has.get("resources_available.ncpus") or has.get("np")
@@ -153,7 +155,7 @@ def pbs_nodes(machine: Machine, queue: str | None = None) -> Nodes | None:
 def lsf_nodes(machine: Machine, queue: str | None = None) -> Nodes | None:
     """Return the servers that lshosts lists and bhosts has not lost; the default queue's name."""
     states = {has["HOST_NAME"]: has.get("STATUS", "") for has in _rows(machine, "bhosts", "-w")}
-    kinds: list[Kind] = []
+    kinds: list[NodeKind] = []
     for has in _rows(machine, "lshosts", "-w"):
         lost = re.match("un|closed_Adm", states.get(has["HOST_NAME"], ""))
         if has.get("server") == "Yes" and _number(has.get("ncpus", "")) and not lost:
@@ -176,7 +178,7 @@ def _rows(machine: Machine, command: str, *options: str) -> list[dict[str, str]]
 
 def sge_nodes(machine: Machine, queue: str | None = None) -> Nodes | None:
     """Return the hosts of Grid Engine that qhost lists with a load; the first queue's name."""
-    kinds: list[Kind] = []
+    kinds: list[NodeKind] = []
     for has in _rows(machine, "qhost"):
         # The rule below the header, what all hosts have in common, and hosts that do not answer.
         if has.get("LOAD", "-") == "-" or has["HOSTNAME"] == "global":
@@ -202,7 +204,7 @@ def flux_nodes(machine: Machine, queue: str | None = None) -> Nodes | None:
     """Return the nodes that Flux lists as free or allocated; the first queue's name."""
     form = "{state} {nnodes} {ncores}"
     said = machine.says("flux", "resource", "list", "--no-header", f"--format={form}") or ""
-    kinds: list[Kind] = []
+    kinds: list[NodeKind] = []
     for line in said.splitlines():
         state, nodes, cores = [*line.split(), "", "", ""][:3]
         if state in ("free", "allocated") and _number(nodes):

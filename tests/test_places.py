@@ -200,14 +200,27 @@ def test_no_room_of_analysis_is_crowded() -> None:
     assert len(rooms) > 10 and crowded == {}
 
 
+def is_camel(name: str) -> bool:
+    """Return whether a name is written as a class's is."""
+    return len(name) > 1 and name[0].isupper() and not name.isupper()
+
+
 def twice_named(sources: dict[str, str]) -> list[str]:
-    """Return each name that classes of several files share, with the files."""
-    found: dict[str, list[str]] = {}
+    """Return each name of a class that another file gives a class or a type, with the files."""
+    classes: dict[str, list[str]] = {}
+    types: dict[str, list[str]] = {}
     for name, text in sources.items():
         for node in ast.parse(text).body:
             if isinstance(node, ast.ClassDef):
-                found.setdefault(node.name, []).append(name)
-    return [f"{name}: {', '.join(files)}" for name, files in found.items() if len(files) > 1]
+                classes.setdefault(node.name, []).append(name)
+            for target in node.targets if isinstance(node, ast.Assign) else ():
+                if isinstance(target, ast.Name) and is_camel(target.id):
+                    types.setdefault(target.id, []).append(name)
+    return [
+        f"{name}: {', '.join(files + types.get(name, []))}"
+        for name, files in classes.items()
+        if len(files) + len(types.get(name, [])) > 1
+    ]
 
 
 def test_no_two_modules_define_a_class_of_one_name() -> None:
@@ -223,6 +236,7 @@ def test_no_two_modules_define_a_class_of_one_name() -> None:
 
 def test_classes_of_one_name_are_found() -> None:
     one = "class Row:\n    pass\n"
+    assert twice_named({"a.py": one, "b.py": "Row = tuple[int, int]\n"}) == ["Row: a.py, b.py"]
     assert twice_named({"a.py": one, "b.py": "class Line(Row): ...\n", "c.py": one}) == [
         "Row: a.py, c.py"
     ]

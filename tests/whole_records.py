@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from records.files import read_text
-from records.launch import Kind, LaunchRecord, parsed_record
+from records.launch import AskedKind, LaunchRecord, parsed_record
 from records.manifest import Manifest, manifest_of
 
 
@@ -70,6 +70,6 @@ def launch(launch: str = "round001_cell", **more: Any) -> LaunchRecord:
     return LaunchRecord.model_validate(launch_facts(launch, **more))
 
 
-def read_record(file: Path, kind: type[Kind]) -> Kind:
+def read_record(file: Path, kind: type[AskedKind]) -> AskedKind:
     """Return the record of a launch that a file by itself has."""
     return parsed_record(lambda: read_text(file), file, kind)

@@ -62,7 +62,7 @@ UNKNOWN = "unknown"
 #: Where the packages of the distribution are, and how they are called here.
 OF_THE_DISTRIBUTION, DEBIAN = "/usr", "Debian package "
 #: What is known of an image's packages, and of the image as the package without a name.
-Packages = Mapping[str, Mapping[str, Any]]
+PackagesOf = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,9 @@ def build_pair(manifest: Mapping[str, Any], base: str, other: str) -> BuildPair 
     return BuildPair(base, other, tuple(changes), tuple(sorted(words)))
 
 
-def _with_roles(changes: list[OptionChange], one: Packages, two: Packages) -> list[OptionChange]:
+def _with_roles(
+    changes: list[OptionChange], one: PackagesOf, two: PackagesOf
+) -> list[OptionChange]:
     """Return changes with one for each role that another package has, and for another target.
 
     It stands for those of the packages that have or had the role, and of what they bring.
@@ -206,7 +208,9 @@ def _with_roles(changes: list[OptionChange], one: Packages, two: Packages) -> li
     return [*kept, *made]
 
 
-def _role_change(role: str, known: set[str], one: Packages, two: Packages) -> OptionChange | None:
+def _role_change(
+    role: str, known: set[str], one: PackagesOf, two: PackagesOf
+) -> OptionChange | None:
     """Return that packages need one package of a role in the place of another; None where not.
 
     Those that do are named, unless they are all that need one of the role.
@@ -249,7 +253,7 @@ def _twice(packages: list[dict[str, Any]]) -> list[str]:
     return [name for name, often in Counter(one["name"] for one in packages).items() if often > 1]
 
 
-def _packages(name: str, image: Mapping[str, Any], twice: set[str]) -> Packages:
+def _packages(name: str, image: Mapping[str, Any], twice: set[str]) -> PackagesOf:
     """Return an image's packages, Spack's and the distribution's, and the image as one of them.
 
     Those whose name is there twice are called with their version, too.
@@ -297,7 +301,7 @@ def _option(word: str) -> tuple[str, str]:
     return (name, value) if equals else (name.lstrip("+~"), "yes" if word.startswith("+") else "no")
 
 
-def _needed(packages: Packages, root: str, others: Packages) -> set[str]:
+def _needed(packages: PackagesOf, root: str, others: PackagesOf) -> set[str]:
     """Return a package and all that it needs to be built and to run; nothing of none.
 
     What the other image has not, and comes from the distribution, needs packages of that, and
@@ -316,11 +320,11 @@ def _needed(packages: Packages, root: str, others: Packages) -> set[str]:
     return found
 
 
-def _called(packages: Packages, name: str) -> str:
+def _called(packages: PackagesOf, name: str) -> str:
     return f"{name.partition('@')[0]} {packages[name]['settings']['version']}"
 
 
-def _shown(side: Packages, name: str, key: str) -> str:
+def _shown(side: PackagesOf, name: str, key: str) -> str:
     """Return what one image has of what only one has."""
     if name not in side:
         return "none"

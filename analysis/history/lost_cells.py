@@ -27,7 +27,7 @@ LOOKED_THROUGH = 3
 
 #: Why a campaign does not judge a cell that it measured.
 WAITED = "in this one ranks waited for processors (oversubscribed)"
-Kind = Literal["lost", "no room", "not reached", "not judged"]
+LossKind = Literal["lost", "no room", "not reached", "not judged"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class UntoldCell:
     sentence: str
     #: Whether something went wrong, or it was left out for a budget, or is still to be measured, or
     #: was measured but says too little.
-    kind: Kind = "lost"
+    kind: LossKind = "lost"
 
     @property
     def heading(self) -> str:
@@ -104,7 +104,7 @@ def lost_cells(
         reason = reasons.get(launches)
         if asked or reason:
             sentence = f"{before['campaign']} measured it, {after.path.name} has no sound launch"
-            kind: Kind = "lost"
+            kind: LossKind = "lost"
             if not reason and launches[0] in no_room:
                 kind, reason = "no room", "its budget had no room for it"
             elif not reason and launches in still_open:

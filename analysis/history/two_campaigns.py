@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.comparison.caveats.comparability import (
-    Difference,
+    ImageDifference,
     condition_differences,
     differences,
     launch_differences,
@@ -103,12 +103,12 @@ def refused_sentences(refused: Sequence[UntoldCell]) -> list[str]:
 
 
 #: Round -> mean over the sizes of the logarithm of the value, better upwards.
-Levels = dict[int, float]
+LevelOf = dict[int, float]
 
 
 def levels(
     before: MeasuredCell, after: MeasuredCell, pair: tuple[str, str], sign: int
-) -> tuple[Levels, Levels] | None:
+) -> tuple[LevelOf, LevelOf] | None:
     """Return both sides' launches at the sizes that every launch has; None if there are none."""
     sides = (before.values.get(pair[0], {}), after.values.get(pair[1], {}))
     launches = [launch for side in sides for launch in side.values()]
@@ -138,8 +138,8 @@ class GroupMember:
     cell: str
     check: str
     parameters: dict[str, Any]
-    before: Levels
-    after: Levels
+    before: LevelOf
+    after: LevelOf
     pair: tuple[str, str]
     verdict: Verdict
     #: The coarsest step of either side's values, as a fraction of them.
@@ -214,7 +214,7 @@ def pairs_of(
 
 def known_differences(
     before: Campaign, after: Campaign, pairs: Sequence[tuple[str, str]]
-) -> list[Difference]:
+) -> list[ImageDifference]:
     """Return what differs between two campaigns as a whole, and between their images."""
     try:
         one, other = (measured_on(c.path, c.manifest).facts for c in (before, after))
@@ -246,7 +246,7 @@ def compare_campaigns(
     found = known_differences(before, after, pairs)
     rows: list[ComparedCell] = []
     refused: list[UntoldCell] = []
-    of_launches: dict[tuple[str, str, str], list[Difference]] = defaultdict(list)
+    of_launches: dict[tuple[str, str, str], list[ImageDifference]] = defaultdict(list)
     grouped: dict[tuple[GroupKey, str], list[GroupMember]] = defaultdict(list)
     left_out: set[GroupKey] = set()
     for theirs in other_cells:
@@ -270,7 +270,7 @@ def compare_campaigns(
                 refused += [
                     UntoldCell(
                         theirs.name, experiment, pair[1],
-                        Difference(one.rule, one.before, one.after).sentence,
+                        ImageDifference(one.rule, one.before, one.after).sentence,
                     )
                     for one in reasons
                 ]  # fmt: skip
@@ -317,7 +317,7 @@ def compare_campaigns(
         and not any(refuses(d, experiment) for experiment in experiments)
     ]
     caveats += [
-        f"{Difference(ds[0].rule, ds[0].before, ds[0].after).sentence} "
+        f"{ImageDifference(ds[0].rule, ds[0].before, ds[0].after).sentence} "
         f"({counted([d.where for d in ds])})"
         for ds in of_launches.values()
     ]

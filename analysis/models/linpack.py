@@ -37,7 +37,7 @@ from records.node_rates import DgemmResult
 from records.profile import is_profiled
 from records.program_output import ProgramOutput
 
-Rounds = dict[int, float]  # round -> FLOP/s
+RoundsOf = dict[int, float]  # round -> FLOP/s
 
 
 def operations(n: int) -> float:
@@ -77,7 +77,7 @@ class ProblemRates:
 
     problem: Problem
     implementation: str
-    rounds: Rounds
+    rounds: RoundsOf
     #: Of the grid 1x1 at the same N and NB: the median rate in FLOP/s, and the ratio to it.
     base_rate: float | None
     speedup: Ratio | None
@@ -119,7 +119,7 @@ def ratio_by_rounds(of: Mapping[int, float], base: Mapping[int, float]) -> Ratio
 
 
 def rows_of(
-    solved: Iterable[Solved], dgemm: Mapping[str, Rounds] | None = None
+    solved: Iterable[Solved], dgemm: Mapping[str, RoundsOf] | None = None
 ) -> list[ProblemRates]:
     """Return the rows by number of ranks, grid, N and NB, as in the thesis.
 
@@ -127,7 +127,7 @@ def rows_of(
     It is the node's, so that where a campaign measured it by one implementation it is for all.
     """
     of_node = next(iter((dgemm or {}).values()), {})
-    measured: dict[tuple[Problem, str], Rounds] = defaultdict(dict)
+    measured: dict[tuple[Problem, str], RoundsOf] = defaultdict(dict)
     cells: dict[tuple[Problem, str], set[str]] = defaultdict(set)
     for one in solved:
         measured[one.problem, one.implementation][one.round] = one.rate
@@ -170,9 +170,9 @@ def solved_in(campaign: Campaign) -> list[Solved]:
     ]
 
 
-def dgemm_in(campaign: Campaign) -> dict[str, Rounds]:
+def dgemm_in(campaign: Campaign) -> dict[str, RoundsOf]:
     """Return the DGEMM rate of one rank in FLOP/s, by implementation and round."""
-    found: dict[str, Rounds] = defaultdict(dict)
+    found: dict[str, RoundsOf] = defaultdict(dict)
     for launch in campaign.sound():
         if isinstance(launch.output, ProgramOutput):
             for result in launch.output.results:
@@ -226,7 +226,7 @@ def block_size_sentences(rows: list[ProblemRates]) -> list[str]:
     The others are compared with the best by rounds, and it is named if every interval leaves
     out 1; chance alone chooses among equal ones otherwise.
     """
-    tried: dict[tuple[int, int, int], dict[str, dict[int, Rounds]]] = defaultdict(dict)
+    tried: dict[tuple[int, int, int], dict[str, dict[int, RoundsOf]]] = defaultdict(dict)
     for row in rows:
         key = row.problem.p, row.problem.q, row.problem.n
         tried[key].setdefault(row.implementation, {})[row.problem.nb] = row.rounds
@@ -265,7 +265,7 @@ def block_size_sentences(rows: list[ProblemRates]) -> list[str]:
     return sentences
 
 
-def mean_by_rounds(of: list[Rounds]) -> Rounds:
+def mean_by_rounds(of: list[RoundsOf]) -> RoundsOf:
     """Return the geometric means of the rounds that all have, empty if there are none."""
     both = set.intersection(*(set(rounds) for rounds in of)) if of else set()
     return {r: geometric_mean([rounds[r] for rounds in of]) for r in both}
@@ -324,7 +324,7 @@ class Hpl:
     """A campaign's HPL, and DGEMM's rate of one rank by implementation and round."""
 
     rows: list[ProblemRates]
-    dgemm: Mapping[str, Rounds]
+    dgemm: Mapping[str, RoundsOf]
 
 
 def hpl_in(campaign: Campaign) -> Hpl:

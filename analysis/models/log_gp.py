@@ -29,7 +29,7 @@ NOT_TOLD = {
 
 
 @dataclass(frozen=True)
-class Parameter:
+class FittedParameter:
     """A parameter of an implementation in SI units; `value` is None if it is not known."""
 
     implementation: str
@@ -42,7 +42,7 @@ class Parameter:
     cells: tuple[str, ...] = ()
 
 
-def start_up_sum(models: list[SweepModel]) -> Parameter | None:
+def start_up_sum(models: list[SweepModel]) -> FittedParameter | None:
     """Return L + o_s + o_r: the one-way time of the smallest message."""
     # The smallest message of all, and of cells that have it that with the most rounds.
     chosen = min(models, key=lambda m: (smallest(m.sweep), -len(m.sweep.rounds)), default=None)
@@ -55,7 +55,7 @@ def start_up_sum(models: list[SweepModel]) -> Parameter | None:
         how += f"; (n - 1) G with n = {size} is in it"
     name = chosen.sweep.implementation
     value = mean_of_launches(values)
-    return Parameter(name, "L + o_s + o_r", "s", value, how, chosen.sweep.cells)
+    return FittedParameter(name, "L + o_s + o_r", "s", value, how, chosen.sweep.cells)
 
 
 def smallest(sweep: SizeSweep) -> int:
@@ -63,7 +63,7 @@ def smallest(sweep: SizeSweep) -> int:
     return min(size for times in sweep.rounds.values() for size in times)
 
 
-def gap_per_byte(models: list[SweepModel]) -> Parameter | None:
+def gap_per_byte(models: list[SweepModel]) -> FittedParameter | None:
     """Return G: the time of a byte on the line of the longest messages."""
     chosen = max(models, key=lambda m: longest_line(m).last_bytes, default=None)
     if chosen is None:
@@ -73,9 +73,9 @@ def gap_per_byte(models: list[SweepModel]) -> Parameter | None:
     if line in chosen.unfitted:
         # The next shorter line belongs to another protocol.
         why = f"not known: no round has three sizes, one of them twice another, {of_line}"
-        return Parameter(name, "G", "", None, why, chosen.sweep.cells)
+        return FittedParameter(name, "G", "", None, why, chosen.sweep.cells)
     beta = chosen.segments[-1].beta
-    return Parameter(name, "G", "s/B", beta, f"beta {of_line}", chosen.sweep.cells)
+    return FittedParameter(name, "G", "s/B", beta, f"beta {of_line}", chosen.sweep.cells)
 
 
 def longest_line(model: SweepModel) -> FittedLine:
@@ -84,7 +84,7 @@ def longest_line(model: SweepModel) -> FittedLine:
     return max(lines, key=lambda line: line.last_bytes)
 
 
-def gaps(sweeps: list[SizeSweep]) -> list[Parameter]:
+def gaps(sweeps: list[SizeSweep]) -> list[FittedParameter]:
     """Return max(g, o_s, o_r) + (n - 1) G of windows of messages, at each size.
 
     If a window of fewer messages was measured in the same world, their difference has neither
@@ -131,7 +131,7 @@ def gaps(sweeps: list[SizeSweep]) -> list[Parameter]:
             values = [times[size] / most for times in long.rounds.values() if size in times]
             cells = long.cells
         value = mean_of_launches(values)
-        parameters.append(Parameter(long.implementation, name, "s", value, how, cells))
+        parameters.append(FittedParameter(long.implementation, name, "s", value, how, cells))
     return parameters
 
 
@@ -165,7 +165,7 @@ def what_would_do(long: SizeSweep, shorts: list[SizeSweep], size: int) -> str:
     return "a window of 1 message of as many bytes, in the same world and round, would remove them"
 
 
-def refused(one: Parameter) -> Parameter:
+def refused(one: FittedParameter) -> FittedParameter:
     """Return a parameter, without its value if that cannot be a time: 0 or below."""
     if one.value is None or one.value.value > 0:
         return one
@@ -173,10 +173,10 @@ def refused(one: Parameter) -> Parameter:
         f"not known: the result is {one.value.value:.3g} {one.unit}, which cannot be a time; "
         f"launches differ by more than it. By {one.how}"
     )
-    return Parameter(one.implementation, one.name, "", None, why, one.cells)
+    return FittedParameter(one.implementation, one.name, "", None, why, one.cells)
 
 
-def reduction_per_byte(sweeps: list[SizeSweep]) -> list[Parameter]:
+def reduction_per_byte(sweeps: list[SizeSweep]) -> list[FittedParameter]:
     """Return gamma, the time to reduce a byte: an allreduce's slope minus a broadcast's, by stages.
 
     By recursive doubling an allreduce takes log2 p (alpha + n beta + n gamma), by a binomial tree a
@@ -204,11 +204,11 @@ def reduction_per_byte(sweeps: list[SizeSweep]) -> list[Parameter]:
                 f"{sizes[-1]:,} bytes"
             )
             name, value = reduction.implementation, mean_of_launches(values)
-            parameters.append(Parameter(name, "gamma", "s/B", value, how, reduction.cells))
+            parameters.append(FittedParameter(name, "gamma", "s/B", value, how, reduction.cells))
     return parameters
 
 
-def parameters_of(sweeps: list[SizeSweep], models: list[SweepModel]) -> list[Parameter]:
+def parameters_of(sweeps: list[SizeSweep], models: list[SweepModel]) -> list[FittedParameter]:
     """Return each implementation's known parameters, and for unknown ones what they would need."""
     of_name: dict[str, list[SizeSweep]] = defaultdict(list)
     for sweep in sweeps:
@@ -238,6 +238,7 @@ def parameters_of(sweeps: list[SizeSweep], models: list[SweepModel]) -> list[Par
                 "CHECKS='Collectives.*suite=goptest'"
             )
         found += [
-            Parameter(name, key, "", None, f"not known: {why}") for key, why in lacking.items()
+            FittedParameter(name, key, "", None, f"not known: {why}")
+            for key, why in lacking.items()
         ]
     return found

@@ -7,7 +7,7 @@ from typing import Any
 
 from analysis.models.log_gp import parameters_of
 from analysis.models.messages import Fitted, SweepModel
-from analysis.models.one_way_times import Rounds, medians
+from analysis.models.one_way_times import RoundsBySize, medians
 from analysis.tables.table import (
     COUNT,
     INTERVAL,
@@ -72,7 +72,7 @@ def half_cells(alpha: Mean, beta: Mean, half: Mean) -> tuple[Any, Any]:
     return half.value, ends(half)
 
 
-def line_table(one_way: Mapping[tuple[str, str], Rounds], only: str) -> Table | None:
+def line_table(one_way: Mapping[tuple[str, str], RoundsBySize], only: str) -> Table | None:
     """Return latency, bandwidth and ORNL's one line through all sizes (1996, section 2.1)."""
     rows: list[Row] = []
     left_out: list[str] = []
@@ -117,7 +117,7 @@ def line_table(one_way: Mapping[tuple[str, str], Rounds], only: str) -> Table | 
     return table if rows or left_out else None
 
 
-def fits_by_round(rounds: Rounds, sizes: list[int]) -> list[LatencyBandwidth]:
+def fits_by_round(rounds: RoundsBySize, sizes: list[int]) -> list[LatencyBandwidth]:
     """Return ORNL's line of each round that has every size."""
     return [
         fit(sizes, [times[size] for size in sizes])

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from analysis.comparison.oversubscription import without_waiting
-from analysis.models.one_way_times import RAW, Rounds, medians, one_way_times
+from analysis.models.one_way_times import RAW, RoundsBySize, medians, one_way_times
 from inference.means import Mean, mean_of_launches, quotient_of_launches
 from inference.protocol_switch import (
     FEWEST_POINTS,
@@ -67,7 +67,7 @@ class SizeSweep:
     implementation: str
     ranks: int
     one_way: bool
-    rounds: Rounds
+    rounds: RoundsBySize
     borders: frozenset[int]
     worlds: Mapping[int, HostsOfRanks] = field(default_factory=dict)
     #: The cells of its launches, one for each range where its sizes are divided among launches.
@@ -121,7 +121,7 @@ def sweeps_of(campaign: Campaign) -> list[SizeSweep]:
 
     Except cells whose ranks waited for processors, and messages sent without a library.
     """
-    times: dict[tuple[str, str, str], Rounds] = defaultdict(lambda: defaultdict(dict))
+    times: dict[tuple[str, str, str], RoundsBySize] = defaultdict(lambda: defaultdict(dict))
     about: dict[tuple[str, str, str], tuple[int, bool]] = {}
     borders: dict[tuple[str, str, str], set[int]] = defaultdict(set)
     worlds: dict[tuple[str, str, str], dict[int, HostsOfRanks]] = defaultdict(dict)
@@ -172,7 +172,7 @@ def world_of(output: ProgramOutput, nodes: int) -> HostsOfRanks:
     return HostsOfRanks(output.header.ranks, nodes, len(set(hosts[:2])) == 1)
 
 
-def line_by_round(rounds: Rounds, line: FittedLine) -> tuple[list[float], list[float]]:
+def line_by_round(rounds: RoundsBySize, line: FittedLine) -> tuple[list[float], list[float]]:
     """Return alpha (s) and beta (s/B) of each round, from the sizes that it has on a line.
 
     A round's own sizes differ from the others' if a sweep is refined. One that has fewer than
@@ -227,7 +227,7 @@ class Fitted:
 
     sweeps: list[SizeSweep]
     models: list[SweepModel]
-    one_way: Mapping[tuple[str, str], Rounds] = field(default_factory=dict)
+    one_way: Mapping[tuple[str, str], RoundsBySize] = field(default_factory=dict)
 
 
 def fitted_in(campaign: Campaign, only: str = "") -> Fitted:

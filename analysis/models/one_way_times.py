@@ -12,18 +12,18 @@ from records.communication import Communication, PingPong
 from records.program_output import ProgramOutput
 
 #: round -> message size in bytes -> time in seconds: what the launches of one round measured.
-Rounds = dict[int, dict[int, float]]
+RoundsBySize = dict[int, dict[int, float]]
 
 #: The program that passes messages without a library.
 RAW = "echo"
 
 
-def one_way_times(campaign: Campaign) -> dict[tuple[str, str], Rounds]:
+def one_way_times(campaign: Campaign) -> dict[tuple[str, str], RoundsBySize]:
     """Return the one-way times of ping-pongs and echoes by cell and implementation.
 
     At the requested sizes: one line through all sizes uses the same ones in every round.
     """
-    times: dict[tuple[str, str], Rounds] = defaultdict(lambda: defaultdict(dict))
+    times: dict[tuple[str, str], RoundsBySize] = defaultdict(lambda: defaultdict(dict))
     for launch in campaign.sound():
         if not isinstance(launch.output, ProgramOutput):
             continue
@@ -37,7 +37,7 @@ def one_way_times(campaign: Campaign) -> dict[tuple[str, str], Rounds]:
     return times
 
 
-def medians(rounds: Rounds) -> dict[int, float]:
+def medians(rounds: RoundsBySize) -> dict[int, float]:
     """Return the median over rounds at each message size, in ascending order of size."""
     by_size: dict[int, list[float]] = defaultdict(list)
     for times in rounds.values():
@@ -47,7 +47,7 @@ def medians(rounds: Rounds) -> dict[int, float]:
 
 
 def lines_of_launches(
-    times: Mapping[tuple[str, str], Rounds],
+    times: Mapping[tuple[str, str], RoundsBySize],
 ) -> list[tuple[str, str, LatencyBandwidth]]:
     """Return the line of each cell and implementation, through medians over launches."""
     return [

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import special
 
 from analysis.comparison.oversubscription import without_waiting
-from analysis.models.linpack import ProblemRates, Rounds, ratio_by_rounds
+from analysis.models.linpack import ProblemRates, RoundsOf, ratio_by_rounds
 from inference.intervals import CONFIDENCE, Interval, Ratio, median
 from inference.means import ROUNDING, Mean
 from records.campaign import Campaign
@@ -27,7 +27,7 @@ from records.program_output import ProgramOutput
 from records.su3 import Su3Result
 
 
-class Problem(NamedTuple):
+class ScaledProblem(NamedTuple):
     """The numbers that say which problem a program solved; None is what it does not have.
 
     Of HPL the grid p x q, the order n and the block size nb; of su3 the lattice, or in weak scaling
@@ -45,7 +45,7 @@ class Problem(NamedTuple):
     sites_of_a_rank: int | None = None
 
 
-NO_NUMBERS = Problem()
+NO_NUMBERS = ScaledProblem()
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Scaled:
     weak: bool = False
     #: Its own cells, and those of the base.
     cells: tuple[str, ...] = ()
-    problem: Problem = NO_NUMBERS
+    problem: ScaledProblem = NO_NUMBERS
 
     @property
     def efficiency(self) -> float:
@@ -124,12 +124,12 @@ class Timed:
     unit: str
     weak: bool = False
     cell: str = ""
-    problem: Problem = NO_NUMBERS
+    problem: ScaledProblem = NO_NUMBERS
 
 
 def scaled_of(measured: Sequence[Timed]) -> list[Scaled]:
     """Return every program at each number of ranks compared with its fewest."""
-    rates: dict[tuple[str, str, str, bool], dict[int, Rounds]] = defaultdict(
+    rates: dict[tuple[str, str, str, bool], dict[int, RoundsOf]] = defaultdict(
         lambda: defaultdict(dict)
     )
     cells: dict[tuple[str, str, str, bool], dict[int, set[str]]] = defaultdict(
@@ -167,7 +167,7 @@ def hpl_scaled(rows: Iterable[ProblemRates]) -> list[Scaled]:
             f"HPL {row.problem.p}x{row.problem.q} N={row.problem.n} NB={row.problem.nb}",
             row.implementation, row.problem.ranks, 1, row.base_rate, "FLOP/s", row.speedup,
             cells=row.cells,
-            problem=Problem(row.problem.p, row.problem.q, row.problem.n, row.problem.nb),
+            problem=ScaledProblem(row.problem.p, row.problem.q, row.problem.n, row.problem.nb),
         )
         for row in rows
         if row.problem.ranks > 1 and row.speedup and row.base_rate
@@ -191,7 +191,7 @@ def su3_measured(record: LaunchRecord, result: Su3Result) -> list[Timed]:
             Timed(
                 f"su3 {suite} {lattice}", record.implementation, record.ranks, record.round,
                 1 / seconds, "trajectories/s", cell=record.cell,
-                problem=Problem(None, None, None, None, *result.lattice),
+                problem=ScaledProblem(None, None, None, None, *result.lattice),
             )
         )  # fmt: skip
     if weak or record.ranks == 1:
@@ -200,7 +200,7 @@ def su3_measured(record: LaunchRecord, result: Su3Result) -> list[Timed]:
             Timed(
                 f"su3 {suite}, weak, {result.own_sites} sites a rank", record.implementation,
                 record.ranks, record.round, updates / seconds, "updates/s", weak=True,
-                cell=record.cell, problem=Problem(sites_of_a_rank=result.own_sites),
+                cell=record.cell, problem=ScaledProblem(sites_of_a_rank=result.own_sites),
             )
         )  # fmt: skip
     return found

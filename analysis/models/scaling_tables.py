@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from analysis.models.linpack import Hpl
 from analysis.models.profile import PROFILED_CELL, ProfiledCell
 from analysis.models.scaling import (
-    Problem,
     Scaled,
+    ScaledProblem,
     hpl_scaled,
     powers_in,
     programs_in,
@@ -50,7 +50,7 @@ def speedup_table(rows: list[Scaled]) -> Table | None:
     """Return speedup, efficiency and serial part of each program; None without any."""
     columns = (
         Column("program", "program"),
-        Column("problem", fields=tuple(f"{name} (1)" for name in Problem._fields)),
+        Column("problem", fields=tuple(f"{name} (1)" for name in ScaledProblem._fields)),
         Column("implementation", "implementation"),
         Column("ranks", "ranks", COUNT, "1"), Column("base_ranks", "base ranks", COUNT, "1"),
         Column("base", "base", PREFIXED, "base_unit"), Column("base_unit"),

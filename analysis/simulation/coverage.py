@@ -36,7 +36,7 @@ from inference.intervals import (
 from inference.prediction import CHANCE, half_width
 
 #: Draws both sides of a comparison, each an array (series, rounds) of standard noise.
-Noise = Callable[[np.random.Generator, int, int], tuple[np.ndarray, np.ndarray]]
+NoiseModel = Callable[[np.random.Generator, int, int], tuple[np.ndarray, np.ndarray]]
 #: Of the logarithm: the lognormal noise has a skewness of 1.75.
 TAIL = 0.5
 LASTING = 0.5
@@ -97,7 +97,7 @@ def lasting(random: np.random.Generator, series: int, rounds: int) -> tuple[np.n
     return of, base
 
 
-NOISES: dict[str, Noise] = {
+NOISES: dict[str, NoiseModel] = {
     "normal": normal, "lognormal": lognormal, "bursts": bursts, "drift": drift,
     "lasting": lasting,
 }  # fmt: skip

@@ -93,7 +93,7 @@ class DesignClaims:
         return float(np.mean(self.differs | self.equals))
 
 
-Design = Callable[[SimulatedCampaign], DesignClaims]
+SimulatedDesign = Callable[[SimulatedCampaign], DesignClaims]
 
 
 def drawn(
@@ -138,7 +138,7 @@ def claims_of(
     return DesignClaims(differs, equals, blocks)
 
 
-def rounds(count: int) -> Design:
+def rounds(count: int) -> SimulatedDesign:
     """Return the design of a number of rounds of everything, and one test at their end."""
 
     def measure(campaign: SimulatedCampaign) -> DesignClaims:
@@ -152,7 +152,7 @@ def rounds(count: int) -> Design:
     return measure
 
 
-def rounds_with_one_level(count: int) -> Design:
+def rounds_with_one_level(count: int) -> SimulatedDesign:
     """Return the design of rounds with both kinds of claims in one family at 5%.
 
     It is what waves by expected decisions took the place of.
@@ -176,7 +176,7 @@ def rounds_with_one_level(count: int) -> Design:
     return measure
 
 
-def race(budget_s: float, looks: Looks, wait: bool = False) -> Design:
+def race(budget_s: float, looks: Looks, wait: bool = False) -> SimulatedDesign:
     """Return the design that measures, wave by wave, what is likely to be decided soonest."""
 
     def measure(campaign: SimulatedCampaign) -> DesignClaims:
@@ -246,7 +246,7 @@ def standings(
 
 
 def shares_decided(
-    design: Design, noise: str, trials: int, looks: Looks, seed: int = 1
+    design: SimulatedDesign, noise: str, trials: int, looks: Looks, seed: int = 1
 ) -> tuple[float, float, float]:
     """Return the number of series a design decides, of all and of those that differ by 10% or more.
 
@@ -266,7 +266,7 @@ def shares_decided(
 
 
 def false_claims(
-    design: Design, noise: str, trials: int, looks: Looks, at_margin: bool, seed: int = 2
+    design: SimulatedDesign, noise: str, trials: int, looks: Looks, at_margin: bool, seed: int = 2
 ) -> dict[str, float]:
     """Return in what share of campaigns each experiment has any false claim.
 
@@ -309,7 +309,7 @@ def verdicts(campaign: SimulatedCampaign, blocks: np.ndarray, looks: Looks) -> l
 
 
 def uncovered(
-    design: Design, noise: str, trials: int, looks: Looks, seed: int = 3
+    design: SimulatedDesign, noise: str, trials: int, looks: Looks, seed: int = 3
 ) -> dict[str, float]:
     """Return in what share of campaigns an experiment has any interval without the true ratio."""
     parts = components()

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 Expression = Annotated[str, Field(min_length=1)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
+FiniteNumber = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class StudyError(ValueError):
@@ -266,12 +266,12 @@ class Statement(Data):
 
     that: str | None = None
     cells: Literal["every", "some"] | float | None = None
-    above: Number | None = None
-    below: Number | None = None
-    at_least: Number | None = None
-    at_most: Number | None = None
-    between: tuple[Number, Number] | None = None
-    about: Number | None = None
+    above: FiniteNumber | None = None
+    below: FiniteNumber | None = None
+    at_least: FiniteNumber | None = None
+    at_most: FiniteNumber | None = None
+    between: tuple[FiniteNumber, FiniteNumber] | None = None
+    about: FiniteNumber | None = None
     within: Annotated[float, Field(gt=0)] | None = None
     equals: str | None = None
     untold: str | None = None

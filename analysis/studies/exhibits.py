@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from analysis.figures.lines import Line, Point, legend_mark, line_figure
 from analysis.studies.declaration import DrawnFigure, Exhibit, NotMeasuredError
-from analysis.studies.one_number import Number, digits, number_text
+from analysis.studies.one_number import OneNumber, digits, number_text
 from analysis.studies.relations import (
     Report,
     TableSource,
@@ -34,7 +34,7 @@ class ShownCell:
     text: str = "–"
     about: str = ""
     today: bool = False
-    number: Number | None = None
+    number: OneNumber | None = None
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def show(exhibit: Exhibit, report: Report, measured: TodaysTables | None) -> Sho
                 numbers = printed.get(key, {}).get((name, side))
                 # As it is printed, not rounded.
                 cells.append(
-                    ShownCell(f"{numbers[0]:.10g}", number=Number(numbers[0]))
+                    ShownCell(f"{numbers[0]:.10g}", number=OneNumber(numbers[0]))
                     if numbers
                     else ShownCell()
                 )
@@ -170,7 +170,7 @@ def cell_of(values: list[float]) -> ShownCell:
     if not values:
         return ShownCell(today=True)
     middle, interval = over_rounds(values)
-    number = Number(middle, interval, len(values))
+    number = OneNumber(middle, interval, len(values))
     return ShownCell(digits(middle), number_text(number), True, number)
 
 

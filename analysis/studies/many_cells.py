@@ -17,7 +17,7 @@ from analysis.studies.one_number import (
     FAILS,
     HOLDS,
     UNTOLD,
-    Number,
+    OneNumber,
     StatementJudgement,
     asked_of,
     interval_of,
@@ -52,14 +52,14 @@ def least_number(statement: Statement, cells: int) -> int:
     return math.ceil(float(statement.cells or 1) * cells - 1e-9)
 
 
-def numbers_of(parts: Parts, scale: str, confidence: float, printed: bool) -> list[Number]:
+def numbers_of(parts: Parts, scale: str, confidence: float, printed: bool) -> list[OneNumber]:
     """Return each part of a cell with its interval; what a report prints has none."""
     if printed:
-        return [Number(values[0]) for values in parts]
+        return [OneNumber(values[0]) for values in parts]
     return [interval_of(values, scale, confidence) for values in parts]
 
 
-def told_of(statement: Statement, number: Number, confidence: float) -> str:
+def told_of(statement: Statement, number: OneNumber, confidence: float) -> str:
     """Return what a number says about a statement at a confidence."""
     if number.rounds is None:
         value = float(number.value or 0.0)
@@ -82,7 +82,7 @@ def by_cell(by_round: Sequence[Cells]) -> dict[str, Parts]:
 
 def judged_cells(
     statement: Statement, cells: dict[str, Parts], scale: str, stricter: float, printed: bool
-) -> dict[str, list[tuple[Number, str]]]:
+) -> dict[str, list[tuple[OneNumber, str]]]:
     """Return each cell's numbers with what they say at a level that is stricter by a factor."""
     confidence = 1 - (1 - CONFIDENCE) / stricter
     return {

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from analysis.studies.declaration import Claim, Statement
-from analysis.studies.relations import Value
+from analysis.studies.relations import CellValue
 from inference.intervals import CONFIDENCE, Interval, median_interval, paired_ratio
 
 HOLDS, FAILS, UNTOLD = "holds", "does not hold", "inconclusive"
@@ -23,10 +23,10 @@ IN_PART = "in part"
 
 
 @dataclass(frozen=True)
-class Number:
+class OneNumber:
     """A quantity's value with its interval over rounds, which a report's own tables lack."""
 
-    value: Value
+    value: CellValue
     interval: Interval | None = None
     rounds: int | None = None
 
@@ -40,7 +40,7 @@ class StatementJudgement:
     """
 
     label: str
-    number: Number | None
+    number: OneNumber | None
     asked: str
     verdict: str
     reason: str = ""
@@ -66,7 +66,7 @@ class StatementJudgement:
         return f"{self.label}{of}: {found}; {claimed}: {self.verdict}{end}."
 
 
-def digits(value: Value) -> str:
+def digits(value: CellValue) -> str:
     """Return a value as text, numbers with four significant digits."""
     if value is None:
         return "–"
@@ -77,7 +77,7 @@ def digits(value: Value) -> str:
     return f"{value:.4g}"
 
 
-def number_text(number: Number) -> str:
+def number_text(number: OneNumber) -> str:
     """Return a number with its interval."""
     text = digits(number.value)
     if number.rounds is None:
@@ -130,7 +130,7 @@ def judged(statement: Statement, low: float, high: float) -> str:
     return FAILS if apart else UNTOLD
 
 
-def interval_of(values: Sequence[float], scale: str, confidence: float = CONFIDENCE) -> Number:
+def interval_of(values: Sequence[float], scale: str, confidence: float = CONFIDENCE) -> OneNumber:
     """Return the value over rounds with its interval, Student's on the rounds' values.
 
     `values` has one number for each round. For a ratio it is the geometric mean, by logarithms.
@@ -140,19 +140,19 @@ def interval_of(values: Sequence[float], scale: str, confidence: float = CONFIDE
     count = len(values)
     if scale == "ratio" and min(values) > 0:
         ratio = paired_ratio([math.log(value) for value in values], confidence)
-        number = Number(ratio.value, ratio.interval, count)
+        number = OneNumber(ratio.value, ratio.interval, count)
     else:
         mean = fmean(values)
         error = float(np.std(values, ddof=1)) / math.sqrt(count) if count > 1 else math.nan
         half = float(special.stdtrit(count - 1, (1 + confidence) / 2)) * error if count > 1 else 0.0
         interval = Interval(mean - half, mean + half, confidence) if count > 1 else None
-        number = Number(mean, interval, count)
+        number = OneNumber(mean, interval, count)
     if count > 1 and (number.interval is None or max(values) == min(values)):
-        return Number(number.value, median_interval(values, confidence), count)
+        return OneNumber(number.value, median_interval(values, confidence), count)
     return number
 
 
-def untold_because(number: Number, confidence: float) -> str:
+def untold_because(number: OneNumber, confidence: float) -> str:
     """Return why a number over rounds is inconclusive at a confidence; empty if it may not be."""
     if number.interval is None:
         return "one round has no interval"
@@ -173,7 +173,7 @@ def label_of(claim: Claim, statement: Statement) -> str:
 def found_of(
     claim: Claim,
     statement: Statement,
-    number: Number,
+    number: OneNumber,
     of: str = "",
     confidence: float = CONFIDENCE,
 ) -> StatementJudgement:

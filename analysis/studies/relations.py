@@ -28,7 +28,7 @@ from analysis.tables.parquet import LAUNCHES, RESULTS, launch_row, result_rows
 from records.campaign import Campaign
 
 #: A value that an expression gave; None if the table has nothing to compute it from.
-Value = float | str | None
+CellValue = float | str | None
 #: A cell's name -> its numbers.
 Cells = dict[str, tuple[float, ...]]
 
@@ -354,8 +354,8 @@ def rows_for(
 
 
 def quantity_of(
-    source: TableSource, quantity: Quantity, known: Mapping[str, Value], where: str
-) -> Value:
+    source: TableSource, quantity: Quantity, known: Mapping[str, CellValue], where: str
+) -> CellValue:
     """Return a quantity's value; `known` has the quantities before it.
 
     None means that the table has nothing to compute it of. Raises StudyError that begins with

@@ -16,7 +16,7 @@ from analysis.studies.one_number import (
     HOLDS,
     IN_PART,
     UNTOLD,
-    Number,
+    OneNumber,
     StatementJudgement,
     asked_of,
     found_of,
@@ -26,10 +26,10 @@ from analysis.studies.one_number import (
 from analysis.studies.reading import Paper
 from analysis.studies.relations import (
     Cells,
+    CellValue,
     Report,
     TableSource,
     TodaysTables,
-    Value,
     cells_of,
     quantity_of,
 )
@@ -61,7 +61,7 @@ class Evaluated:
     """
 
     claim: Claim
-    values: dict[str, Value]
+    values: dict[str, CellValue]
     cells: dict[str, Cells]
     report: Answer
     here: Answer | None
@@ -103,9 +103,9 @@ def behind(claim: Claim, name: str) -> list[str]:
 
 def values_of(
     source: TableSource, paper: Paper, claim: Claim, names: Sequence[str] | None = None
-) -> dict[str, Value]:
+) -> dict[str, CellValue]:
     """Return the quantities of a claim from one source, or those named; not those of many cells."""
-    values: dict[str, Value] = dict(claim.claimed)
+    values: dict[str, CellValue] = dict(claim.claimed)
     for name in names or claim.quantities:
         quantity = claim.quantities[name]
         if quantity.each is None:
@@ -118,7 +118,7 @@ def place_of(paper: Paper, claim: Claim, name: str) -> str:
     return f"{paper.folder / 'claims.yaml'}: claim {claim.id}: quantities.{name}"
 
 
-def same_kind(paper: Paper, claim: Claim, statement: Statement, value: Value) -> None:
+def same_kind(paper: Paper, claim: Claim, statement: Statement, value: CellValue) -> None:
     """Raise StudyError if a text is compared with numbers, or a number with a text."""
     if value is not None and isinstance(value, str) != (statement.equals is not None):
         kind = (
@@ -133,7 +133,7 @@ def same_kind(paper: Paper, claim: Claim, statement: Statement, value: Value) ->
 
 
 def by_report(
-    paper: Paper, claim: Claim, values: dict[str, Value], cells: dict[str, Cells]
+    paper: Paper, claim: Claim, values: dict[str, CellValue], cells: dict[str, Cells]
 ) -> Answer:
     """Return whether a claim follows from the report's own tables."""
     findings = []
@@ -147,7 +147,7 @@ def by_report(
         else:
             value = values[str(one.that)]
             same_kind(paper, claim, one, value)
-            findings.append(found_of(claim, one, Number(value)))
+            findings.append(found_of(claim, one, OneNumber(value)))
     return together(findings, printed=True)
 
 

@@ -10,7 +10,7 @@ from reframe_checks.mixins import host_launching
 from reframe_checks.mixins.job_script import quoted
 from site_configs.launchers import HostLauncher, LauncherError, launcher_for
 
-Value = TypeVar("Value")
+AnyValue = TypeVar("AnyValue")
 
 
 class CannotStart(Exception):
@@ -128,7 +128,7 @@ def started_by(labels: Labels, site: dict[str, Any], what: str = "image") -> str
     return f"srun --mpi={_known(labels.pmi, 'pmi')}"
 
 
-def _known(value: Value | None, name: str) -> Value:
+def _known(value: AnyValue | None, name: str) -> AnyValue:
     if value is None:
         raise CannotStart(
             f"the image has no label 'org.wyeast.{name}', so it is unknown how its ranks start; "

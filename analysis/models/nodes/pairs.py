@@ -30,7 +30,7 @@ from records.program_output import ProgramOutput
 
 Measure = Literal["latency", "bandwidth"]
 MEASURES: tuple[Measure, Measure] = ("latency", "bandwidth")
-Verdict = Literal["slow", "unstable", "fine", "not determined"]
+NodeVerdict = Literal["slow", "unstable", "fine", "not determined"]
 #: Of a processor, in s, what the patterns of a topology may take; honest ones take thousandths.
 MOST_MATCHING_S = 2.0
 #: Slow and unstable, by latency and by bandwidth.
@@ -89,7 +89,7 @@ class Judged:
     """The finding on a node or a link: by how much it is slower, and where it is disturbed."""
 
     names: tuple[str, ...]
-    verdict: Verdict
+    verdict: NodeVerdict
     slower: Mapping[Measure, Effect]
     disturbed: Mapping[Measure, Culprit]
 
@@ -255,7 +255,9 @@ def slower(
     return {one.members: one for one in effects.members + effects.pairs}
 
 
-def verdict_of(slower: Mapping[Measure, Effect], disturbed: Mapping[Measure, Culprit]) -> Verdict:
+def verdict_of(
+    slower: Mapping[Measure, Effect], disturbed: Mapping[Measure, Culprit]
+) -> NodeVerdict:
     """Return the verdict; `fine` has to be shown by both measures."""
     if disturbed:
         return "unstable"

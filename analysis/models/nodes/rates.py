@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from analysis.comparison.oversubscription import without_waiting
-from analysis.models.one_way_times import Rounds, lines_of_launches
+from analysis.models.one_way_times import RoundsBySize, lines_of_launches
 from analysis.tables.table import (
     NOTHING,
     Column,
@@ -33,7 +33,7 @@ from records.program_output import ProgramOutput
 
 #: By implementation; one-way times by cell and implementation.
 Rates = dict[str, list[Rate]]
-Times = Mapping[tuple[str, str], Rounds]
+Times = Mapping[tuple[str, str], RoundsBySize]
 KERNELS = ("copy", "scale", "add", "triad")
 GIGA, MEGA = scaled(1e9, ".4g"), scaled(1e6, ".0f")
 #: Table 3.1's columns after the machine: the name in compute.csv, the decimal power of its unit.

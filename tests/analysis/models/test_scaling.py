@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from analysis.__main__ import app
 from analysis.models.linpack import hpl_in, of_the_thesis, rows_of
 from analysis.models.scaling import (
-    Problem,
     Scaled,
+    ScaledProblem,
     Timed,
     bandwidths_per_rank,
     hpl_scaled,
@@ -174,8 +174,8 @@ def test_weak_scaling_is_by_the_rate_of_a_rank(tmp_path: Path) -> None:
     assert [row.efficiency for row in weak] == pytest.approx([1.0, 0.8])
     assert [row.base for row in weak] == pytest.approx([8**4 * 10 / 0.1] * 2)
     assert all(row.serial_part is None and row.serial_interval is None for row in weak)
-    assert strong.problem == Problem(lattice_x=8, lattice_y=8, lattice_z=8, lattice_t=8)
-    assert {row.problem for row in weak} == {Problem(sites_of_a_rank=4096)}
+    assert strong.problem == ScaledProblem(lattice_x=8, lattice_y=8, lattice_z=8, lattice_t=8)
+    assert {row.problem for row in weak} == {ScaledProblem(sites_of_a_rank=4096)}
     done = CliRunner().invoke(app, ["scaling", str(folder)], env={"COLUMNS": "300"})
     assert done.exit_code == 0 and "su3 scaling, weak" in done.output
     assert "the lattice grows with the ranks" in " ".join(done.output.split())
@@ -289,6 +289,6 @@ def test_command(tmp_path: Path) -> None:
         (2, "alpha-1.0"), (2, "beta-2.0"),
     ]  # fmt: skip
     assert all(row.speedup.value == pytest.approx(2, rel=0.05) for row in scaled)
-    assert scaled[0].problem == Problem(p=1, q=2, n=4000, nb=192)
+    assert scaled[0].problem == ScaledProblem(p=1, q=2, n=4000, nb=192)
     done = CliRunner().invoke(app, ["scaling", str(folder)])
     assert done.exit_code == 0 and "HPL 1x2 N=4000 NB=192" in done.output
