@@ -59,7 +59,7 @@ def _reference_problems(path: Path, root: Path, site: str, partition: str) -> It
 
     for name, entry in entries_of(loader, node, LineOfFile(shown, 1)).items():
         # A profiled experiment is a check of its own.
-        if name.removeprefix(PREFIX) not in experiments():
+        if not {name, name.removeprefix(PREFIX)} & experiments().keys():
             yield f"{entry.place}: no check is called `{name}`{nearest(name, experiments())}"
             continue
         keys = entries_of(loader, entry.node, entry.place)

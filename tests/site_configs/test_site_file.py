@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from site_configs import settings
+from site_configs import references_file, settings
 from site_configs.entries import SiteError
 from site_configs.references_file import check_references
 from site_configs.site_file import read_site
@@ -372,6 +372,18 @@ def test_a_profiled_experiment_may_have_references(tmp_path: Path) -> None:
     path = tmp_path / "references.yaml"
     path.write_text('ProfileSu3:\n  "*":\n    time: [1.0, null, 0.5, "s"]\n')
     check_references(path, tmp_path, "local", "default")
+
+
+def test_an_experiment_whose_name_only_begins_as_a_profiled_one_may_have_references(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(references_file, "experiments", lambda: {"ProfileOfPower": None})
+    path = tmp_path / "references.yaml"
+    path.write_text('ProfileOfPower:\n  "*":\n    time: [1.0, null, 0.5, "s"]\n')
+    check_references(path, tmp_path, "local", "default")
+    path.write_text(path.read_text().replace("OfPower", "OfEnergy"))
+    with pytest.raises(SiteError, match="no check is called `ProfileOfEnergy`"):
+        check_references(path, tmp_path, "local", "default")
 
 
 def run(root: Path, *words: str | Path, site: str) -> subprocess.CompletedProcess[str]:
