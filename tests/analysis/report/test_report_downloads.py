@@ -42,7 +42,7 @@ def test_tables_are_there_without_scripts(browser: Browser, report: Path) -> Non
     assert link.is_visible() and link.inner_text() == "answers.csv.gz"
     href = str(link.get_attribute("href"))
     text = gzip.decompress(base64.b64decode(href.split("base64,")[1])).decode()
-    assert text.startswith("campaign,group,") and "beta-2.0" in text
+    assert text.startswith("campaign,experiment,group,") and "beta-2.0" in text
     assert page.locator("button.svg").count() == 0
     context.close()
 
