@@ -19,6 +19,10 @@ ACTIVATED := $(value WYEAST_ROOT)
 CHOSEN_BEFORE := $(value WYEAST_ACTIVATED)
 export WYEAST_ROOT := $(CURDIR)
 export PYTHONPATH := $(CURDIR)
+# What can be typed in the shell that make was called from: recipes have a PATH of their own.
+ifeq ($(MAKELEVEL),0)
+export WYEAST_CALLERS_PATH := $(value PATH)
+endif
 # As in `activate`: files are in UTF-8, and another Python's library and habits, and what is for
 # debugging it and makes it several times slower, stay outside.
 export PYTHONUTF8 := 1

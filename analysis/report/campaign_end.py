@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
@@ -21,11 +22,14 @@ from analysis.report.differences import distance
 from analysis.report.headline import headlines, without_room
 from analysis.tables.units import about, prefixed, within
 from inference.outlook import FARTHEST
+from records import layout
 
 #: All lines together; the campaign says after them where the report and a study's page are.
 MOST_LINES = 22
 #: How many of them caveats on the verdicts may take, and open series.
 MOST_CAVEATS, MOST_OPEN = 3, 7
+#: Names the PATH of the shell that make was called from (Makefile).
+CALLERS_PATH = "WYEAST_CALLERS_PATH"
 #: A sentence is wrapped after this many characters.
 WIDTH = 110
 
@@ -68,9 +72,12 @@ def beforehand() -> str:
 
     `make` needs no environment of ours, and the `python` of a shell is another one, or none.
     """
-    python = shutil.which("python")
+    # What make starts is activated; the shell that make was called from may not be.
+    python = shutil.which("python", path=os.environ.get(CALLERS_PATH))
     is_ours = python is not None and Path(python).parent == Path(sys.prefix) / "bin"
-    return "" if is_ours else " (after . ./activate)"
+    root = layout.installation()
+    place = root if layout.is_shared(root) else "."
+    return "" if is_ours else f" (after . {place}/activate)"
 
 
 def wrapped(sentence: str) -> list[str]:

@@ -10,9 +10,10 @@ import pytest
 from analysis.comparison.compare import compare
 from analysis.comparison.result import Comparison
 from analysis.precision.outlook import is_open, open_cells
-from analysis.report.campaign_end import MOST_LINES, beforehand, differences, ending
+from analysis.report.campaign_end import CALLERS_PATH, MOST_LINES, beforehand, differences, ending
 from analysis.report.headline import Headline, headlines
 from analysis.report.report import write_report
+from records import layout
 from records.campaign import read_campaign
 from tests.analysis.support.in_process import analysis
 from tests.analysis.support.synthetic import TWICE, Synthetic, Truth
@@ -97,12 +98,18 @@ def test_what_comes_before_a_command_is_said_where_the_shell_has_another_python(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv(CALLERS_PATH, raising=False)
     assert beforehand() == " (after . ./activate)"
     other = tmp_path / "python"
     other.symlink_to("/bin/true")
     assert beforehand() == " (after . ./activate)"
     monkeypatch.setenv("PATH", f"{sys.prefix}/bin:{tmp_path}")
     assert beforehand() == ""
+    # As in what make starts: its recipes are activated, and the shell that it was called from not.
+    monkeypatch.setenv(CALLERS_PATH, str(tmp_path))
+    assert beforehand() == " (after . ./activate)"
+    monkeypatch.setenv(layout.HOME, str(tmp_path))
+    assert beforehand() == f" (after . {layout.installation()}/activate)"
 
 
 def test_what_is_open_is_named_with_what_would_decide_it(sample: Comparison) -> None:
@@ -129,7 +136,7 @@ def test_the_readme_shows_an_answer_as_it_is_printed_today(
     sample: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its campaign is not in the repository, so its numbers are held against each other."""
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setenv(CALLERS_PATH, "/usr/bin:/bin")
     [block] = [
         one for one in (PROJECT / "README.md").read_text().split("```")[1::2]
         if "Differences from" in one
