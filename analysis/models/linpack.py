@@ -19,6 +19,7 @@ from statistics import fmean, geometric_mean, stdev
 from analysis.comparison.oversubscription import without_waiting
 from analysis.tables.table import (
     COUNT,
+    FIRST,
     RATIO,
     Column,
     Kind,
@@ -291,7 +292,8 @@ def median_words(of: tuple[float, float, float], _: str) -> str:
 NAME = "high-performance-linpack"
 GIGA = scaled(1e9, ".4g")
 COLUMNS = (
-    Column("grid", "grid"), Column("N", "N"), Column("NB", "NB"),
+    Column("grid", "grid", FIRST, fields=("grid", "p (1)", "q (1)")),
+    Column("N", "N", unit="1"), Column("NB", "NB", unit="1"),
     Column("implementation", "implementation"), Column("launches", "launches", COUNT, "1"),
     Column("rate", "GFLOPS", GIGA, "FLOP/s"),
     Column("rate_interval", "interval of the median", Kind(median_words),
@@ -309,8 +311,8 @@ def table_row(row: ProblemRates, of_dgemm: tuple[str, ...]) -> Row:
     """Return a row of the table; `of_dgemm` are the cells of the implementation's DGEMM."""
     problem, within = row.problem, row.interval
     values = (
-        f"{problem.p}x{problem.q}", problem.n, problem.nb, row.implementation, len(row.rounds),
-        row.rate,
+        (f"{problem.p}x{problem.q}", problem.p, problem.q), problem.n, problem.nb,
+        row.implementation, len(row.rounds), row.rate,
         (within.low, within.high, within.coverage) if len(row.rounds) > 1 else None,
         row.deviation, row.seconds, row.base_rate or None, *of_ratio(row.speedup),
         row.efficiency, *of_ratio(row.of_dgemm),

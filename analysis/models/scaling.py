@@ -229,6 +229,23 @@ def programs_in(campaign: Campaign) -> list[Timed]:
     return found
 
 
+class Exchange(NamedTuple):
+    """An all-to-all, or messages of some ranks to some, on maybe so many ranks a node."""
+
+    #: Of one block in bytes; None where the sizes are drawn, by `series`.
+    message_bytes: int | None
+    series: str
+    ranks_per_node: int | None
+
+    @property
+    def words(self) -> str:
+        """Return the exchange as it is called."""
+        kind = f"STS, {self.series}"
+        if self.message_bytes is not None:
+            kind = f"ATA, {self.message_bytes} bytes to each"
+        return f"{kind}, {self.ranks_per_node} on a node" if self.ranks_per_node else kind
+
+
 @dataclass(frozen=True)
 class Power:
     """B(p) = scale p^exponent through `counts` numbers of ranks; B in B/s and rank.
@@ -236,7 +253,7 @@ class Power:
     `exponent.launches` is the number of points, each a median over launches.
     """
 
-    what: str
+    exchange: Exchange
     implementation: str
     counts: tuple[int, ...]
     exponent: Mean | None
@@ -269,14 +286,16 @@ def power_of(values: Mapping[int, float], confidence: float = CONFIDENCE) -> Mea
 
 
 def bandwidths_per_rank(
-    campaign: Campaign, cells: dict[tuple[str, str], set[str]] | None = None
-) -> dict[tuple[str, str], dict[int, list[float]]]:
-    """Return what a rank sends per second (B/s) by series, implementation and number of ranks.
+    campaign: Campaign, cells: dict[tuple[Exchange, str], set[str]] | None = None
+) -> dict[tuple[Exchange, str], dict[int, list[float]]]:
+    """Return what a rank sends per second (B/s) by exchange, implementation and number of ranks.
 
     In an all-to-all a rank is credited with the block that it sends to itself, as in NASA 2003.
-    `cells` gets those that each series of an implementation was measured in.
+    `cells` gets those that each exchange of an implementation was measured in.
     """
-    found: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[tuple[Exchange, str], dict[int, list[float]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for launch in without_waiting(campaign):
         if not isinstance(launch.output, ProgramOutput):
             continue
@@ -285,33 +304,35 @@ def bandwidths_per_rank(
                 continue
             seconds = result.time_s.median
             name = launch.record.implementation
-            on_a_node = launch.record.parameters.get("ranks_per_node")
-            chosen = f", {on_a_node} on a node" if on_a_node else ""
+            chosen = launch.record.parameters.get("ranks_per_node")
+            on_a_node = int(chosen) if chosen else None
             # Other forms, and other beginnings, have other times.
             is_usual = not result.method and result.synchronisation == "barrier"
             is_alltoall = (result.operation, result.group) == ("alltoall", "world") and is_usual
             if is_alltoall and result.message_bytes:
-                what = f"ATA, {result.message_bytes} bytes to each{chosen}"
+                exchange = Exchange(result.message_bytes, "", on_a_node)
                 rate = result.message_bytes * result.ranks / seconds
             elif result.operation == "some-to-some":
                 # The mean size of the drawn messages differs with the number of ranks.
-                what = f"STS, {result.series}{chosen}"
+                exchange = Exchange(None, result.series, on_a_node)
                 rate = result.moved_bytes / result.ranks / seconds
             else:
                 continue
-            found[what, name][result.ranks].append(rate)
+            found[exchange, name][result.ranks].append(rate)
             if cells is not None:
-                cells.setdefault((what, name), set()).add(launch.record.cell)
+                cells.setdefault((exchange, name), set()).add(launch.record.cell)
     return found
 
 
 def powers_in(campaign: Campaign) -> list[Power]:
     """Return the exponents of STS and ATA, None if there is only one number of ranks."""
     powers = []
-    cells: dict[tuple[str, str], set[str]] = {}
-    for (what, name), by_ranks in sorted(bandwidths_per_rank(campaign, cells).items()):
+    cells: dict[tuple[Exchange, str], set[str]] = {}
+    rates = bandwidths_per_rank(campaign, cells)
+    for exchange, name in sorted(rates, key=lambda key: (key[0].words, key[1])):
+        by_ranks = rates[exchange, name]
         values = {ranks: median(by_ranks[ranks]) for ranks in sorted(by_ranks)}
         exponent = power_of(values) if len(values) > 1 else None
-        own = tuple(sorted(cells[what, name]))
-        powers.append(Power(what, name, tuple(values), exponent, own))
+        own = tuple(sorted(cells[exchange, name]))
+        powers.append(Power(exchange, name, tuple(values), exponent, own))
     return powers

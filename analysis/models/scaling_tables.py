@@ -16,6 +16,7 @@ from analysis.models.scaling import (
 )
 from analysis.tables.table import (
     COUNT,
+    FIRST,
     PERCENT,
     PREFIXED,
     RATIO,
@@ -123,7 +124,8 @@ def power_table(campaign: Campaign) -> Table | None:
     rows = [
         Row(
             (
-                power.what, power.implementation, of_several(power.counts),
+                (power.exchange.words, *power.exchange), power.implementation,
+                of_several(power.counts),
                 power.exponent.value,
                 ends(power.exponent.interval)
                 or (Untold("on the line") if power.exponent.agree else None),
@@ -134,7 +136,9 @@ def power_table(campaign: Campaign) -> Table | None:
         if power.exponent
     ]  # fmt: skip
     columns = (
-        Column("exchange", "exchange"), Column("implementation", "implementation"),
+        Column("exchange", "exchange", FIRST,
+               fields=("exchange", "message_bytes (B)", "series", "ranks_per_node (1)")),
+        Column("implementation", "implementation"),
         several("ranks", "ranks", is_number=False),
         Column("exponent", "exponent", formatted("+.3f"), "1"),
         interval("exponent", "95% interval", "1"),
@@ -146,7 +150,7 @@ def power_table(campaign: Campaign) -> Table | None:
         "ranks, and the exponent two. “on the line”: exactly, to the last digit, so there is no "
         "distance to estimate it from.",
     ]
-    single = {power.what for power in powers if not power.exponent}
+    single = {power.exchange for power in powers if not power.exponent}
     if single:
         notes.append(
             f"{how_many(len(single), 'exchange')} without an exponent: measured with only one "

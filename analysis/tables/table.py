@@ -89,6 +89,10 @@ def interval(name: str, heading: str, unit: str, kind: Kind = INTERVAL) -> Colum
     return Column(f"{name}_interval", heading, kind, "" if unit == "1" else unit, fields)
 
 
+#: Of several values, of which people see the first.
+FIRST = Kind(lambda of, _: str(of[0]), is_number=False)
+
+
 def several(name: str, heading: str, is_number: bool) -> Column:
     """Return the column of several counts: people see all, programs the ends as numbers, too."""
     kind = Kind(lambda of, _: str(of[0]), is_number)

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from analysis.__main__ import app
 from analysis.models.linpack import hpl_in, of_the_thesis, rows_of
 from analysis.models.scaling import (
+    Exchange,
     Scaled,
     ScaledProblem,
     Timed,
@@ -270,7 +271,7 @@ def test_an_all_to_all_counts_the_own_block_as_nasa_does(tmp_path: Path) -> None
     campaign = read_campaign(folder)
     assert campaign.problems == []
     [(key, by_ranks)] = bandwidths_per_rank(campaign).items()
-    assert key == ("ATA, 1000 bytes to each", "alpha-1.0")
+    assert key == (Exchange(1000, "", None), "alpha-1.0")
     assert by_ranks[4] == [pytest.approx(1000 * 4 / (1e-6 * 4**1.5))]
     [power] = powers_in(campaign)
     assert power.exponent is not None and power.exponent.value == pytest.approx(-0.5)

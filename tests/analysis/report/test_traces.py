@@ -149,7 +149,7 @@ def test_derived_numbers_lead_to_the_launches_that_they_are_of(
     }
     assert cells_of(speedups["NAS CG.S"]) == {f"Nas_benchmark=CG_size=S_ranks={n}" for n in (1, 2)}
     for row in sample["high-performance-linpack"]:
-        own = {f"Linpack_grid={grid}_n={row['N']}_nb=192" for grid in ("1x1", row["grid"])}
+        own = {f"Linpack_grid={grid}_n={row['N (1)']}_nb=192" for grid in ("1x1", row["grid"])}
         assert cells_of(row) == {*own, "Dgemm_ranks=2_n=1500"}
     assert {frozenset(cells_of(row)) for row in sample["self-consistency-guidelines"]} == {
         frozenset(["Collectives_suite=ata_ranks=2"])
