@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -65,25 +66,25 @@ def command(tests: Sequence[str], record: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def rerun(tests: Sequence[str], number: int) -> list[lanes.Done]:
+def rerun(tests: Sequence[str]) -> list[lanes.Done]:
     """Run the tests once; return their outcomes, and print what pytest said if one failed."""
-    record = lanes.PROJECT / ".wyeast" / "tests" / f"rerun-{number}.xml"
-    record.unlink(missing_ok=True)
     environment = {
         **os.environ, lanes.BUILDS: str(lanes.builds(lanes.PROJECT / ".wyeast/tests/builds")),
     }  # fmt: skip
-    process = subprocess.Popen(
-        command(tests, record), cwd=lanes.PROJECT, env=environment, text=True, errors="replace",
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    try:
-        said, _ = process.communicate()
-    except BaseException:
-        end_with_descendants([process.pid])
-        raise
-    if process.returncode:
-        print(said, flush=True)
-    return list(lanes.outcomes("reruns", record, process.returncode))
+    with tempfile.TemporaryDirectory(prefix="wyeast-") as folder:
+        record = Path(folder) / "outcomes.xml"
+        process = subprocess.Popen(
+            command(tests, record), cwd=lanes.PROJECT, env=environment, text=True,
+            errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            said, _ = process.communicate()
+        except BaseException:
+            end_with_descendants([process.pid])
+            raise
+        if process.returncode:
+            print(said, flush=True)
+        return list(lanes.outcomes("reruns", record, process.returncode))
 
 
 def table(runs: Sequence[Sequence[lanes.Done]]) -> list[str]:
@@ -127,7 +128,7 @@ def main() -> int:
     try:
         with busy(options.busy * lanes.cores()):
             for number in range(1, options.times + 1):
-                runs.append(rerun(options.tests, number))
+                runs.append(rerun(options.tests))
                 bad = sum(one.outcome in lanes.BAD for one in runs[-1])
                 words = f"{len(runs[-1])} tests, {bad} failed"
                 print(f"run {number} of {options.times}: {words}", flush=True)
