@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from analysis.comparison.caveats.comparability import ImageDifference, differences, refuses, rules
+from analysis.comparison.caveats.comparability import Discrepancy, differences, refuses, rules
 from analysis.comparison.caveats.stolen_time import stolen_time
 from analysis.history.campaign_rows import categories, of_folders, rows_of
 from analysis.history.lost_cells import LOOKED_THROUGH as LAST
@@ -50,7 +50,7 @@ def without_refused(
         row for row in series_of(campaign)
         if any(not rule.experiments or row["experiment"] in rule.experiments for rule in refusing)
     ]  # fmt: skip
-    forbidden: dict[tuple[str, str, str], ImageDifference] = {}
+    forbidden: dict[tuple[str, str, str], Discrepancy] = {}
     wanted = sorted({row["experiment"] for row in own})
     measured = (
         frame.filter(

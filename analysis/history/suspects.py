@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from analysis.comparison.caveats.comparability import ImageDifference, launch_differences, rules
+from analysis.comparison.caveats.comparability import Discrepancy, launch_differences, rules
 from analysis.history.lost_cells import counted
 from analysis.history.two_campaigns import (
     CampaignComparison,
@@ -40,7 +40,7 @@ UNKNOWN = 0.5
 class PossibleCause:
     """A difference and the cells it can affect: (cell, implementation); None means all."""
 
-    difference: ImageDifference
+    difference: Discrepancy
     cells: frozenset[tuple[str, str]] | None = None
 
     def concerns(self, row: ComparedCell) -> bool:
@@ -95,7 +95,7 @@ def of_launches(
     """Return what differs between launches of the same cells, each with its cells."""
     mine = {(one.record.cell, one.record.implementation): one for one in before.sound()}
     theirs = {(one.record.cell, one.record.implementation): one for one in after.sound()}
-    found: dict[tuple[str, str, str], list[ImageDifference]] = defaultdict(list)
+    found: dict[tuple[str, str, str], list[Discrepancy]] = defaultdict(list)
     for one, other in pairs:
         for (cell, implementation), launch in theirs.items():
             if implementation == other and (cell, one) in mine:
@@ -104,7 +104,7 @@ def of_launches(
                     found[difference.rule.name, *values].append(difference)
     return [
         PossibleCause(
-            ImageDifference(ds[0].rule, ds[0].before, ds[0].after, counted([d.where for d in ds])),
+            Discrepancy(ds[0].rule, ds[0].before, ds[0].after, counted([d.where for d in ds])),
             frozenset((d.where, d.implementation) for d in ds),
         )
         for ds in found.values()

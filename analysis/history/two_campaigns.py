@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.comparison.caveats.comparability import (
-    ImageDifference,
+    Discrepancy,
     condition_differences,
     differences,
     launch_differences,
@@ -214,7 +214,7 @@ def pairs_of(
 
 def known_differences(
     before: Campaign, after: Campaign, pairs: Sequence[tuple[str, str]]
-) -> list[ImageDifference]:
+) -> list[Discrepancy]:
     """Return what differs between two campaigns as a whole, and between their images."""
     try:
         one, other = (measured_on(c.path, c.manifest).facts for c in (before, after))
@@ -246,7 +246,7 @@ def compare_campaigns(
     found = known_differences(before, after, pairs)
     rows: list[ComparedCell] = []
     refused: list[UntoldCell] = []
-    of_launches: dict[tuple[str, str, str], list[ImageDifference]] = defaultdict(list)
+    of_launches: dict[tuple[str, str, str], list[Discrepancy]] = defaultdict(list)
     grouped: dict[tuple[GroupKey, str], list[GroupMember]] = defaultdict(list)
     left_out: set[GroupKey] = set()
     for theirs in other_cells:
@@ -270,7 +270,7 @@ def compare_campaigns(
                 refused += [
                     UntoldCell(
                         theirs.name, experiment, pair[1],
-                        ImageDifference(one.rule, one.before, one.after).sentence,
+                        Discrepancy(one.rule, one.before, one.after).sentence,
                     )
                     for one in reasons
                 ]  # fmt: skip
@@ -317,7 +317,7 @@ def compare_campaigns(
         and not any(refuses(d, experiment) for experiment in experiments)
     ]
     caveats += [
-        f"{ImageDifference(ds[0].rule, ds[0].before, ds[0].after).sentence} "
+        f"{Discrepancy(ds[0].rule, ds[0].before, ds[0].after).sentence} "
         f"({counted([d.where for d in ds])})"
         for ds in of_launches.values()
     ]

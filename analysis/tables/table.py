@@ -95,7 +95,7 @@ FIRST = Kind(lambda of, _: str(of[0]), is_number=False)
 
 def several(name: str, heading: str, is_number: bool) -> Column:
     """Return the column of several counts: people see all, programs the ends as numbers, too."""
-    kind = Kind(lambda of, _: str(of[0]), is_number)
+    kind = replace(FIRST, is_number=is_number)
     return Column(name, heading, kind, fields=(name, f"{name}_least (1)", f"{name}_most (1)"))
 
 

@@ -43,7 +43,7 @@ class Rule(BaseModel):
 
 
 @dataclass(frozen=True)
-class ImageDifference:
+class Discrepancy:
     """Something that differs between two campaigns; `where` is an image or cells, if any.
 
     `implementation` is that of the second campaign, if the difference concerns only one.
@@ -150,20 +150,20 @@ def value_of(manifest: Mapping[str, Any], image: str, rule: Rule) -> Any:
 
 def differences(
     before: Mapping[str, Any], after: Mapping[str, Any], images: Iterable[tuple[str, str]]
-) -> list[ImageDifference]:
+) -> list[Discrepancy]:
     """Return what differs between two manifests; `images` pairs those that are compared."""
     found = []
     for rule in rules():
         if rule.of == "campaign":
             values = tuple(of_campaign(one, rule) for one in (before, after))
             if values[0] != values[1]:
-                found.append(ImageDifference(rule, values[0], values[1]))
+                found.append(Discrepancy(rule, values[0], values[1]))
         elif rule.of == "image":
             for one, other in images:
                 values = value_of(before, one, rule), value_of(after, other, rule)
                 if values[0] != values[1] and not is_explained(before, after, one, other, rule):
                     named = one if one == other else f"{one} and {other}"
-                    found.append(ImageDifference(rule, *values, where=named, implementation=other))
+                    found.append(Discrepancy(rule, *values, where=named, implementation=other))
     return found
 
 
@@ -182,7 +182,7 @@ def is_explained(
     return rule.at == ["besides_mpi"] and not all(image.get("libraries") for image in images)
 
 
-def condition_differences(before: Campaign, after: Campaign) -> list[ImageDifference]:
+def condition_differences(before: Campaign, after: Campaign) -> list[Discrepancy]:
     """Return what differs between the conditions of two campaigns' launches, by their medians.
 
     What is unknown for one of the two is ignored: older campaigns did not record it.
@@ -199,7 +199,7 @@ def condition_differences(before: Campaign, after: Campaign) -> list[ImageDiffer
             continue
         one, other = (median(values) for values in sides)
         if abs(other - one) >= rule.least:
-            found.append(ImageDifference(rule, round(one, 3), round(other, 3)))
+            found.append(Discrepancy(rule, round(one, 3), round(other, 3)))
     return found
 
 
@@ -222,7 +222,7 @@ def of_launch(launch: Launch, path: list[str]) -> Any:
     return getattr(launch.record, path[0], None)
 
 
-def launch_differences(before: Launch, after: Launch, cell: str) -> list[ImageDifference]:
+def launch_differences(before: Launch, after: Launch, cell: str) -> list[Discrepancy]:
     """Return what differs between launches of one cell of two campaigns."""
     found = []
     for rule in rules():
@@ -230,12 +230,12 @@ def launch_differences(before: Launch, after: Launch, cell: str) -> list[ImageDi
             values = of_launch(before, rule.at), of_launch(after, rule.at)
             if values[0] != values[1]:
                 found.append(
-                    ImageDifference(rule, *values, cell, implementation=after.record.implementation)
+                    Discrepancy(rule, *values, cell, implementation=after.record.implementation)
                 )
     return found
 
 
-def refuses(difference: ImageDifference, experiment: str) -> bool:
+def refuses(difference: Discrepancy, experiment: str) -> bool:
     """Return whether a difference forbids comparing an experiment's cells.
 
     What is unknown for one of the two, such as an older campaign, is a caveat.
